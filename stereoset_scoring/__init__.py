@@ -1,0 +1,12 @@
+"""Option scores of context association tests, from any language model of the Hugging Face hub."""
+
+__all__ = ["Scorer", "load_scorer"]
+
+
+def __getattr__(name):
+    # On demand: reading saved scores needs none of what scoring needs.
+    if name in __all__:
+        from stereoset_scoring import scorer
+
+        return getattr(scorer, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

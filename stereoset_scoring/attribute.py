@@ -1,0 +1,58 @@
+"""What stands at BLANK: the attribute of an intrasentence option."""
+
+import re
+import string
+
+from stereoset_scoring.examples import BLANK
+
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+def aligned_fillers(example, option):
+    """What fills each BLANK of the context, in order.
+
+    The stored word where there is one (translations); else the option's sentence is laid over the context,
+    ignoring case: data and sentence often differ in it. A sentence that does not fit the context gives the
+    released word for every BLANK.
+    """
+    parts = example.context.split(BLANK)
+    if option.word is not None:
+        return [option.word] * (len(parts) - 1)
+    pattern = "(.+?)".join(map(re.escape, parts))
+    fits = re.fullmatch(pattern, option.sentence, re.IGNORECASE | re.DOTALL)
+    return list(fits.groups()) if fits else [released_word(example, option)] * (len(parts) - 1)
+
+
+def released_word(example, option):
+    """The attribute as StereoSet's released code takes it: a word by its place, less punctuation.
+
+    The index of the last context token that holds BLANK, both texts split at single spaces; all 32 ASCII
+    punctuation characters are deleted, also inside the word. The stored word where there is one.
+
+    Raises:
+        ValueError: if the sentence has no word at that place.
+    """
+    if option.word is not None:
+        return option.word
+    place = max(i for i, token in enumerate(example.context.split(" ")) if BLANK in token)
+    words = option.sentence.split(" ")
+    word = words[place].translate(_PUNCTUATION) if place < len(words) else ""
+    if not word:
+        raise ValueError(
+            f"Option {option.id!r} of example {example.id!r} has nothing where its context has BLANK: "
+            "mend its sentence, or give the option's `word`."
+        )
+    return word
+
+
+def fill(context, fillers):
+    """The context with every BLANK filled, and the first filler's place in it.
+
+    Returns:
+        (text, (start, end)): character offsets of the first filler, outer white space excluded.
+    """
+    first, *rest = context.split(BLANK)
+    text = first + "".join(filler + part for filler, part in zip(fillers, rest, strict=True))
+    filler = fillers[0]
+    start = len(first) + len(filler) - len(filler.lstrip())
+    return text, (start, start + len(filler.strip()))

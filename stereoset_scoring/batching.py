@@ -1,0 +1,24 @@
+"""Batches of rows of similar length under a budget of tokens. Knows lengths, nothing else."""
+
+
+def by_tokens(lengths, max_tokens):
+    """Batches of indices into lengths, longest first, each with len(batch) * longest <= max_tokens.
+
+    Longest first: running out of memory happens in the first second, and the time estimate errs on the safe
+    side. The plan depends on the lengths alone, so every process can make it for itself.
+
+    Raises:
+        ValueError: if one row alone is longer than max_tokens.
+    """
+    order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
+    if order and lengths[order[0]] > max_tokens:
+        raise ValueError(
+            f"A row has {lengths[order[0]]} tokens, more than max_tokens={max_tokens}: give a larger budget."
+        )
+    batches = []
+    for i in order:
+        if batches and (len(batches[-1]) + 1) * lengths[batches[-1][0]] <= max_tokens:
+            batches[-1].append(i)
+        else:
+            batches.append([i])
+    return batches

@@ -1,0 +1,79 @@
+"""A context association test as the scorer sees it, read from any layout in which it is published."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+BLANK = "BLANK"
+
+
+@dataclass(frozen=True)
+class Option:
+    """One of the two or three sentences of an example.
+
+    Attributes:
+        id: the option's id, the key of its score in every file.
+        sentence: the option's own sentence.
+        word: what fills BLANK, where the data says so (translations); else None.
+    """
+
+    id: str
+    sentence: str
+    word: str | None = None
+
+
+@dataclass(frozen=True)
+class Example:
+    """One context association test.
+
+    Attributes:
+        id: the example's id.
+        context: the first sentence, or the sentence with BLANK in it.
+        options: its options, in the order of the data.
+    """
+
+    id: str
+    context: str
+    options: tuple[Option, ...]
+
+    @property
+    def task(self):
+        """ "intrasentence" where the context has a BLANK, else "intersentence"."""
+        return "intrasentence" if BLANK in self.context else "intersentence"
+
+
+def read_example(row):
+    """A row of the data set, or of StereoSet's JSON files, as an Example.
+
+    Args:
+        row: a mapping with `id`, `context` and `sentences`; the sentences are either a mapping of lists
+            (as `datasets` yields them) or a list of mappings (as in the JSON files), each with `id` and
+            `sentence`, and `word` where there is one.
+
+    Raises:
+        ValueError: if a field is missing, or a text is empty.
+    """
+    try:
+        sentences = row["sentences"]
+        if isinstance(sentences, Mapping):
+            names = [name for name in ("id", "sentence", "word") if name in sentences]
+            sentences = [
+                dict(zip(names, values, strict=True))
+                for values in zip(*(sentences[name] for name in names), strict=True)
+            ]
+        options = tuple(Option(one["id"], one["sentence"], one.get("word")) for one in sentences)
+        example = Example(row["id"], row["context"], options)
+    except KeyError as missing:
+        raise ValueError(
+            f"Example {row.get('id', '(no id)')!r} has no field {missing}: "
+            "give rows with id, context and sentences{id, sentence}."
+        ) from None
+    if not example.context:
+        raise ValueError(
+            f"Example {example.id!r} has an empty context: a context association test needs one."
+        )
+    for option in example.options:
+        if not option.sentence:
+            raise ValueError(
+                f"Option {option.id!r} of example {example.id!r} has an empty sentence: give its text."
+            )
+    return example

@@ -1,0 +1,246 @@
+"""From a name, a folder or a model in memory to a checkpoint whose heads can be asked."""
+
+import hashlib
+from functools import cached_property
+
+import torch
+from accelerate import PartialState
+from accelerate.utils import extract_model_from_parallel
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForNextSentencePrediction,
+    AutoTokenizer,
+)
+from transformers.models.auto.modeling_auto import (
+    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+    MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING_NAMES,
+    MODEL_FOR_PRETRAINING_MAPPING_NAMES,
+)
+
+from stereoset_scoring.engines.engine import ENGINES
+from stereoset_scoring.tokens import Tokenizer
+
+AUTO_CLASSES = {
+    "masked": AutoModelForMaskedLM,
+    "causal": AutoModelForCausalLM,
+    "next_sentence": AutoModelForNextSentencePrediction,
+}
+ARCHITECTURES = {
+    "masked": MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+    "causal": MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    "next_sentence": MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING_NAMES,
+}
+
+
+def family_of(config):
+    """The kind of model that a configuration describes: "masked" or "causal".
+
+    Asked of the architecture that the checkpoint was saved as, then of what its model type can be; never of
+    the checkpoint's name.
+
+    Raises:
+        ValueError: if it is a kind that has no methods here.
+    """
+    kind, saved_as = config.model_type, config.architectures or []
+    remote = getattr(config, "auto_map", {})
+    # Encoder-decoders first: some of them can also be opened as causal models, with half of their weights.
+    if config.is_encoder_decoder:
+        raise ValueError(f"A {kind} checkpoint is an encoder-decoder, and those have no method yet.")
+    if kind == "xlnet":
+        raise ValueError("An xlnet checkpoint is a permutation language model, and those have no method yet.")
+    for family in ("masked", "causal"):
+        if AUTO_CLASSES[family].__name__ in remote or ARCHITECTURES[family].get(kind) in saved_as:
+            return family
+    if kind in ARCHITECTURES["masked"] and not getattr(config, "is_decoder", False):
+        return "masked"
+    if kind in ARCHITECTURES["causal"]:
+        return "causal"
+    raise ValueError(
+        f"A {kind} checkpoint ({', '.join(saved_as) or 'no architecture named'}) has no language-model head: "
+        "give a masked or a causal language model."
+    )
+
+
+class Head:
+    """One loaded head of a checkpoint.
+
+    Attributes:
+        engine: its Engine.
+        missing: names of weights that the head needs and the checkpoint lacks; always empty, since such a
+            checkpoint is refused.
+        unexpected: names of weights in the checkpoint that this head does not use.
+    """
+
+    def __init__(self, engine, missing=(), unexpected=()):
+        self.engine = engine
+        self.missing = tuple(sorted(missing))
+        self.unexpected = tuple(sorted(unexpected))
+
+    @cached_property
+    def longest_input(self):
+        """How many tokens the model reads at most; None where there is no limit."""
+        return longest_input(self.engine.model)
+
+    @cached_property
+    def fingerprint(self):
+        """sha256 over names, shapes, dtypes and bytes of the weights as they lie in memory."""
+        return fingerprint(self.engine.model)
+
+
+class Checkpoint:
+    """A checkpoint of the hub or of a folder; its heads are loaded when they are first asked.
+
+    Args:
+        name: hub id or folder.
+        revision: branch, tag or commit.
+        dtype: a torch dtype or its name; "auto" for the checkpoint's own.
+        device: where the model goes.
+        trust_remote_code: whether code that comes with the checkpoint may run.
+
+    Raises:
+        ValueError: if it is a kind of model that has no methods here.
+        OSError: if there is no such checkpoint within reach.
+    """
+
+    def __init__(self, name, revision=None, dtype="auto", device="cpu", trust_remote_code=False):
+        self.name, self.revision, self.dtype, self.device = str(name), revision, _dtype(dtype), device
+        self._where = {"revision": revision, "trust_remote_code": trust_remote_code}
+        self.config = AutoConfig.from_pretrained(self.name, **self._where)
+        self.family = family_of(self.config)
+        self.tokenizer = Tokenizer(AutoTokenizer.from_pretrained(self.name, **self._where))
+        self._heads = {}
+
+    @property
+    def commit(self):
+        """The hub's commit that the files come from; None for a folder."""
+        return getattr(self.config, "_commit_hash", None)
+
+    def head(self, kind):
+        """The Head of a kind, loaded at the first call.
+
+        Raises:
+            ValueError: if the architecture has no such head, or the checkpoint lacks weights for it: the
+                library would draw them at random.
+        """
+        if kind not in self._heads:
+            self._heads[kind] = self._load(kind)
+        return self._heads[kind]
+
+    def _load(self, kind):
+        if self.config.model_type not in ARCHITECTURES[kind] and not self._where["trust_remote_code"]:
+            raise ValueError(
+                f"A {self.config.model_type} model has no {_words(kind)} head: choose another method, or a "
+                f"checkpoint of one of {', '.join(sorted(ARCHITECTURES[kind]))}."
+            )
+        model, report = AUTO_CLASSES[kind].from_pretrained(
+            self.name, dtype=self.dtype, output_loading_info=True, **self._where
+        )
+        lacking = sorted(report["missing_keys"]) + sorted(str(key) for key in report["mismatched_keys"])
+        if lacking:
+            raise ValueError(
+                f"{self.name} holds no {_words(kind)} head that fits ({len(lacking)} weights missing, first "
+                f"{lacking[0]!r}), and a random one says nothing: choose another method or checkpoint."
+            )
+        # Some architectures keep parts in another dtype than asked for, so move all of it.
+        model = model.to(self.device, *([] if self.dtype == "auto" else [self.dtype])).eval()
+        return Head(_engine(kind, model, self.tokenizer), unexpected=report["unexpected_keys"])
+
+
+class ModelInMemory:
+    """A model that somebody holds, maybe wrapped, maybe in training, with its tokenizer.
+
+    Args:
+        model: a transformers model with a language-model head, or a wrapper around one.
+        tokenizer: its hub tokenizer.
+
+    Raises:
+        ValueError: if it is a kind of model that has no methods here.
+    """
+
+    revision = commit = None
+
+    def __init__(self, model, tokenizer):
+        model = extract_model_from_parallel(model)
+        self.model, self.config = model, model.config
+        self.name = self.config.name_or_path or type(model).__name__
+        self.tokenizer = Tokenizer(tokenizer)
+        self.family = family_of(self.config)
+        self._heads = {}
+
+    @property
+    def dtype(self):
+        """The dtype of the weights."""
+        return self.model.dtype
+
+    @property
+    def device(self):
+        """Where the weights are."""
+        return self.model.device
+
+    def head(self, kind):
+        """The Head of a kind.
+
+        Raises:
+            ValueError: if the model in memory does not have that head.
+        """
+        if kind not in self._heads:
+            bare = self.model.get_base_model() if hasattr(self.model, "get_base_model") else self.model
+            architecture, model_type = type(bare).__name__, self.config.model_type
+            if architecture not in (
+                ARCHITECTURES[kind].get(model_type),
+                # One class with both heads.
+                kind != "causal" and MODEL_FOR_PRETRAINING_MAPPING_NAMES.get(model_type),
+            ):
+                raise ValueError(
+                    f"A {architecture} in memory has no {_words(kind)} head: choose another method, or give "
+                    f"a {ARCHITECTURES[kind].get(model_type, 'model that has one')}."
+                )
+            self._heads[kind] = Head(_engine(kind, self.model, self.tokenizer))
+        return self._heads[kind]
+
+
+def longest_input(model):
+    """How many tokens a model reads at most, special ones included; None where positions are not counted."""
+    longest = getattr(model.config, "max_position_embeddings", None)
+    if not isinstance(longest, int) or longest <= 0:
+        return None
+    for name, module in model.named_modules():
+        # RoBERTa and its kin number positions from the padding id on.
+        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
+            return longest - module.padding_idx - 1
+    return longest
+
+
+def fingerprint(model):
+    """sha256, as hex, over names, shapes, dtypes and bytes of a model's weights."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+    return digest.hexdigest()
+
+
+def default_device():
+    """This process's own GPU, or the CPU where there is none."""
+    return PartialState().device
+
+
+def _engine(kind, model, tokenizer):
+    pad = tokenizer.hub.pad_token_id
+    return ENGINES[kind](model, 0 if pad is None else pad)
+
+
+def _dtype(dtype):
+    if dtype is None or dtype == "auto" or isinstance(dtype, torch.dtype):
+        return dtype or "auto"
+    found = getattr(torch, dtype, None)
+    if not isinstance(found, torch.dtype):
+        raise ValueError(f"There is no dtype {dtype!r}: choose auto, float32, bfloat16, float16 or float64.")
+    return found
+
+
+def _words(kind):
+    return {"masked": "masked-language-model", "causal": "causal", "next_sentence": "next-sentence"}[kind]

@@ -1,0 +1,26 @@
+"""From the readings of an option to one number; all in nats."""
+
+from itertools import chain
+from math import exp, fsum, inf, log
+
+
+def mean_log(values):
+    """The mean of all readings: ln of the geometric mean probability."""
+    readings = list(chain.from_iterable(values))
+    return fsum(readings) / len(readings)
+
+
+def log_mean_probability(values):
+    """ln of the arithmetic mean of the probabilities."""
+    readings = list(chain.from_iterable(values))
+    top = max(readings)
+    if top == -inf:
+        return top
+    # Relative to the largest, so that probabilities below the smallest float still count.
+    return top + log(fsum(exp(value - top) for value in readings) / len(readings))
+
+
+def only(values):
+    """The one reading there is."""
+    ((value,),) = values
+    return value

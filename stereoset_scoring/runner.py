@@ -1,0 +1,47 @@
+"""Running a job, on one process or on many: the one module that knows that there are several."""
+
+from tqdm.auto import tqdm
+
+
+def score_here(scorer, job, progress=False):
+    """Scores of a job, computed by this process alone.
+
+    Args:
+        scorer: a Scorer.
+        job: a Job of its `plan`.
+        progress: whether to show a progress bar.
+
+    Returns:
+        scores[i][j] of option j of example i.
+    """
+    return job.scores(_read(scorer, job, job.batches, progress))
+
+
+def score_everywhere(scorer, job, progress=True):
+    """Scores of a job, computed by all processes together; every process returns all of them.
+
+    The plan is the same on every process and whole batches are shared out, so the numbers do not depend on
+    how many there are. Progress is shown by the main process, for its own share.
+    """
+    from accelerate import PartialState
+    from accelerate.utils import gather_object
+
+    state = PartialState()
+    mine = job.batches[state.process_index :: state.num_processes]
+    values = _read(scorer, job, mine, progress and state.is_main_process)
+    if state.num_processes > 1:
+        shares = gather_object([values])
+        values = {row: found for share in shares for row, found in share.items()}
+    return job.scores(values)
+
+
+def _read(scorer, job, batches, progress):
+    """The values of each row of some batches: {index of the row: values of its reads}."""
+    values = {}
+    total = sum(map(len, batches))
+    with scorer.evaluating(job), tqdm(total=total, unit="row", desc="scoring", disable=not progress) as bar:
+        for batch in batches:
+            found = scorer.log_probs([job.rows[i] for i in batch])
+            values.update(zip(batch, found, strict=True))
+            bar.update(len(batch))
+    return values

@@ -1,0 +1,162 @@
+"""A scorer: option scores of context association tests from one checkpoint."""
+
+from contextlib import ExitStack, contextmanager
+
+from stereoset_scoring.examples import read_example
+from stereoset_scoring.job import make_job
+from stereoset_scoring.methods.registry import check_options, choose_method, preset_named
+from stereoset_scoring.runner import score_here
+
+# Padded tokens in one forward pass: enough to keep a device busy, little enough for any vocabulary.
+MAX_TOKENS = {"cuda": 16384}
+MAX_TOKENS_ELSEWHERE = 2048
+
+
+class Scorer:
+    """Scores options with one checkpoint.
+
+    Args:
+        source: a Checkpoint or a ModelInMemory.
+        method: a method's name for every task; a mapping of task to name; None for the defaults.
+        preset: the name of a bundle of options that reproduces somebody's released code.
+        options: the methods' options by name.
+        max_tokens: how many tokens, padding included, one forward pass may hold; None for the default.
+
+    Raises:
+        ValueError: if preset or options are unknown to the source's family.
+    """
+
+    def __init__(self, source, method=None, preset=None, options=None, max_tokens=None):
+        self.source, self.preset, self.options = source, preset, options or {}
+        self.max_tokens = max_tokens
+        self._method = method
+        if preset is not None:
+            preset_named(preset)
+        check_options(source.family, self.options)
+
+    def method(self, task):
+        """The method that scores a task.
+
+        Raises:
+            ValueError: if there is none for this kind of model.
+        """
+        name = self._method.get(task) if isinstance(self._method, dict) else self._method
+        return choose_method(self.source.family, task, name, self.preset, self.options)
+
+    def score(self, dataset, progress=False):
+        """Scores of every option, aligned with the rows.
+
+        Runs in this process alone; `stereoset_scoring.runner.score_everywhere` shares the work between the
+        processes of `accelerate launch`.
+
+        Args:
+            dataset: rows with id, context and sentences{id, sentence}: a Dataset or a list of mappings, in
+                any layout that `read_example` reads.
+            progress: whether to show a progress bar.
+
+        Returns:
+            scores[i][j] of option j of row i: the natural logarithm of the method's quantity; higher is
+            preferred.
+
+        Raises:
+            ValueError: if a row lacks a field, a task has no method for this kind of model, the checkpoint
+                lacks a head, or a text is longer than the model.
+        """
+        return score_here(self, self.plan(dataset), progress)
+
+    def plan(self, dataset):
+        """The Job that scores a data set: what is read, in which batches.
+
+        Raises:
+            ValueError: as `score`.
+        """
+        examples = [read_example(row) for row in dataset]
+        methods = {task: self.method(task) for task in dict.fromkeys(example.task for example in examples)}
+        recipes = [methods[example.task].recipes(example, self.source.tokenizer) for example in examples]
+        self._check(examples, recipes)
+        return make_job(recipes, self.max_tokens or MAX_TOKENS.get(self._device, MAX_TOKENS_ELSEWHERE))
+
+    def log_probs(self, rows):
+        """ln P of the reads of a batch of rows that ask one head."""
+        return self.source.head(rows[0].head).engine.log_probs(rows)
+
+    @contextmanager
+    def evaluating(self, job):
+        """All models that a job asks in evaluation mode; afterwards as they were."""
+        with ExitStack() as stack:
+            for kind in dict.fromkeys(row.head for row in job.rows):
+                model = self.source.head(kind).engine.model
+                if model.training:
+                    stack.callback(model.train)
+                    model.eval()
+            yield
+
+    @property
+    def _device(self):
+        return str(self.source.device).partition(":")[0]
+
+    def _check(self, examples, recipes):
+        """Refuse an option of which nothing is read, and an input longer than the model."""
+        for example, of_example in zip(examples, recipes, strict=True):
+            for option, recipe in zip(example.options, of_example, strict=True):
+                who = f"Option {option.id!r} of example {example.id!r}"
+                if not recipe.rows:
+                    raise ValueError(
+                        f"{who} has no token to read ({option.sentence!r}): mend or drop the example."
+                    )
+                for row in recipe.rows:
+                    longest = self.source.head(row.head).longest_input
+                    if longest is not None and len(row.ids) > longest:
+                        raise ValueError(
+                            f"{who} has {len(row.ids)} tokens and {self.source.name} reads {longest}: "
+                            "shorten or drop the example."
+                        )
+
+
+def load_scorer(
+    name=None,
+    *,
+    model=None,
+    tokenizer=None,
+    method=None,
+    preset=None,
+    device=None,
+    dtype=None,
+    revision=None,
+    trust_remote_code=False,
+    max_tokens=None,
+    **options,
+):
+    """A Scorer for a checkpoint, or for a model in memory.
+
+    Args:
+        name: hub id or folder; leave it out to give `model` and `tokenizer`.
+        model: a transformers model, maybe wrapped or in training; scored where it is and as it is.
+        tokenizer: that model's hub tokenizer.
+        method: the name of a method, or a mapping of task to name; None for the defaults.
+        preset: "stereoset", "multilingual" or "bias-bench": the options of somebody's released code.
+        device: where the checkpoint goes; None for the first GPU, or the CPU where there is none.
+        dtype: "float32", "bfloat16", "float16" or "float64"; None for the checkpoint's own.
+        revision: branch, tag or commit on the hub.
+        trust_remote_code: whether code that comes with the checkpoint may run.
+        max_tokens: how many tokens, padding included, one forward pass may hold.
+        options: options of the methods, which come before the preset's.
+
+    Raises:
+        ValueError: if neither or both of name and model are given, or what they name cannot be scored.
+        OSError: if there is no such checkpoint within reach.
+
+    Examples:
+        >>> scorer = load_scorer("bert-base-cased")  # doctest: +SKIP
+        >>> scores = scorer.score(dataset)  # doctest: +SKIP
+    """
+    # Here, for importing them takes seconds and reading what a scorer is should not.
+    from stereoset_scoring.loading import Checkpoint, ModelInMemory, default_device
+
+    if (name is None) == (model is None) or (model is None) != (tokenizer is None):
+        raise ValueError("Give load_scorer either the name of a checkpoint, or a model and its tokenizer.")
+    if model is not None:
+        source = ModelInMemory(model, tokenizer)
+    else:
+        source = Checkpoint(name, revision, dtype, device or default_device(), trust_remote_code)
+    return Scorer(source, method, preset, options, max_tokens)

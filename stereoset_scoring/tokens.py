@@ -1,0 +1,121 @@
+"""From text to token ids: a hub tokenizer, and the few questions that methods put to it."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """A tokenized text.
+
+    Attributes:
+        text: what was tokenized.
+        ids: token ids.
+        offsets: (start, end) of each token in the text, in characters; empty spans for special tokens.
+        segments: token types, or None where the tokenizer gives none.
+    """
+
+    text: str
+    ids: tuple[int, ...]
+    offsets: tuple[tuple[int, int], ...]
+    segments: tuple[int, ...] | None
+
+    def within(self, start, end):
+        """Positions of the tokens that hold any of the characters start to end: a range, maybe empty."""
+        inside = [i for i, (a, b) in enumerate(self.offsets) if max(a, start) < min(b, end)]
+        return range(inside[0], inside[-1] + 1) if inside else range(0)
+
+    def straddling(self, border):
+        """How many tokens hold characters, other than white space, from both sides of a place in the text."""
+        return sum(
+            bool(a < border < b and self.text[a:border].strip() and self.text[border:b].strip())
+            for a, b in self.offsets
+        )
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What stands before the first token of a text, for a model that needs something to condition it on.
+
+    Attributes:
+        ids: the token ids; empty where the tokenizer offers none.
+        habit: whether the tokenizer puts them before a text by itself.
+        origin: "bos", "post-processor", "eos" or "none".
+    """
+
+    ids: tuple[int, ...]
+    habit: bool
+    origin: str
+
+
+class Tokenizer:
+    """A hub tokenizer, as the methods see it."""
+
+    def __init__(self, hub_tokenizer):
+        self.hub = hub_tokenizer
+
+    def tokenize(self, text, special=True):
+        """Tokenize a text, once, with offsets; with the tokenizer's own special tokens or without.
+
+        Raises:
+            ValueError: if the tokenizer cannot say where its tokens stand in the text.
+        """
+        if not self.hub.is_fast:
+            raise ValueError(
+                f"{type(self.hub).__name__} is a slow tokenizer that gives no character offsets: "
+                "use a fast one (a folder with tokenizer.json)."
+            )
+        encoding = self.hub(text, add_special_tokens=special, return_offsets_mapping=True)
+        ids, offsets = tuple(encoding["input_ids"]), tuple(encoding["offset_mapping"])
+        return Tokens(text, ids, offsets, _segments(encoding))
+
+    def encode(self, text, pair=None):
+        """(ids, segments) of a text, or of two texts as the tokenizer joins them, with special tokens."""
+        encoding = self.hub(text, pair)
+        return tuple(encoding["input_ids"]), _segments(encoding)
+
+    def encode_bare(self, text):
+        """The ids of a text without special tokens."""
+        return tuple(self.hub.encode(text, add_special_tokens=False))
+
+    def decode(self, ids):
+        """The text of some ids."""
+        return self.hub.decode(ids)
+
+    @cached_property
+    def mask(self):
+        """(id, text) of the mask token.
+
+        Raises:
+            ValueError: if the tokenizer has none.
+        """
+        if self.hub.mask_token_id is None:
+            raise ValueError(
+                f"The tokenizer {self.hub.name_or_path!r} has no mask token: "
+                "a masked method needs a model and a tokenizer with one."
+            )
+        return self.hub.mask_token_id, self.hub.mask_token
+
+    @cached_property
+    def is_byte_level(self):
+        """Whether this is a byte-level BPE, in which a word after a space is another token than without."""
+        return self.hub.tokenize(" a")[0].startswith("Ġ")
+
+    @cached_property
+    def beginning(self):
+        """The tokenizer's Beginning: what it puts there itself, else its bos, else its eos, else nothing."""
+        bare, whole = self.encode_bare("a"), self.encode("a")[0]
+        prefix = whole[: whole.index(bare[0])]
+        bos, eos = self.hub.bos_token_id, self.hub.eos_token_id
+        if prefix:
+            return Beginning(prefix, True, "bos" if prefix[-1] == bos else "post-processor")
+        if bos is not None:
+            return Beginning((bos,), False, "bos")
+        if eos is not None:
+            return Beginning((eos,), False, "eos")
+        return Beginning((), False, "none")
+
+
+def _segments(encoding):
+    segments = encoding.get("token_type_ids")
+    return None if segments is None else tuple(segments)
