@@ -1,0 +1,114 @@
+"""The record of a run: what was scored, with what, and how; plain data, ready for JSON."""
+
+import hashlib
+import json
+import math
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from itertools import combinations
+
+from stereoset_scoring.examples import read_example
+from stereoset_scoring.methods.registry import changed_options
+
+NEAR = 1e-4  # nats: what batch, padding or machine may move a float32 score by
+PACKAGES = ("stereoset", "torch", "transformers", "tokenizers", "datasets", "accelerate")
+
+
+def model_record(source, heads):
+    """What was asked: name, commit, kind, dtype, and of each head the weights' fingerprint and the loading report.
+
+    Args:
+        source: a Checkpoint or ModelInMemory.
+        heads: names of the heads that were asked.
+    """
+    return {
+        "name": source.name,
+        "revision": source.revision,
+        "commit": source.commit,
+        "family": source.family,
+        "heads": {
+            kind: {
+                "architecture": type(head.engine.model).__name__,
+                "dtype": str(head.engine.model.dtype).removeprefix("torch."),
+                "weights_sha256": head.fingerprint,
+                "missing": list(head.missing),
+                "unexpected": list(head.unexpected),
+            }
+            for kind, head in ((kind, source.head(kind)) for kind in heads)
+        },
+    }
+
+
+def task_record(method, rows, job, scores):
+    """What was computed for one data set: method, data, counts.
+
+    Args:
+        method: the method that scored it.
+        rows: the rows that were scored.
+        job: their Job.
+        scores: scores[i][j] of option j of row i.
+    """
+    return {
+        "method": method.name,
+        "options": changed_options(method),
+        "data_sha256": data_sha256(rows),
+        "examples": len(job.recipes),
+        "scored_options": sum(map(len, scores)),
+        "forward_rows": len(job.rows),
+        "forward_tokens": job.forward_tokens,
+        "padding_tokens": job.padded_tokens - job.forward_tokens,
+        "straddling_tokens": job.straddling,
+        "truncated": 0,  # a text that is too long is refused
+        "ties": _count(scores, lambda a, b: a == b),
+        "near_ties": _count(scores, lambda a, b: a != b and math.isclose(a, b, rel_tol=0, abs_tol=NEAR)),
+    }
+
+
+def data_sha256(rows):
+    """sha256, as hex, over ids and texts of the rows: equal for equal questions, whatever file they came from."""
+    digest = hashlib.sha256()
+    for row in rows:
+        example = read_example(row)
+        parts = [example.id, example.context, *([o.id, o.sentence, o.word] for o in example.options)]
+        digest.update(json.dumps(parts).encode())
+    return digest.hexdigest()
+
+
+def versions():
+    """Versions of Python and of the packages that the numbers may depend on."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = None
+    return found
+
+
+def signature(record):
+    """What to print beside the numbers, in sacreBLEU's manner.
+
+    Args:
+        record: a run's record with "model", "tasks", "preset", "split", "partial" and "versions".
+    """
+    methods = {}
+    for config, task in record["tasks"].items():
+        options = ",".join(f"{name}={value}" for name, value in task["options"].items())
+        methods[config.partition("_")[0]] = task["method"] + (f"({options})" if options else "")
+    heads = record["model"]["heads"].values()
+    parts = {
+        **methods,
+        "preset": record["preset"] or "none",
+        "split": record["split"],
+        "partial": record["partial"],
+        "dtype": "+".join(sorted({head["dtype"] for head in heads})),
+        "weights": "+".join(head["weights_sha256"][:8] for head in heads),
+        "n": sum(task["examples"] for task in record["tasks"].values()),
+        "version": record["versions"]["stereoset"],
+    }
+    return "|".join(f"{name}:{value}" for name, value in parts.items() if value is not None)
+
+
+def _count(scores, condition):
+    """How many examples have two options whose scores meet a condition."""
+    return sum(any(condition(a, b) for a, b in combinations(options, 2)) for options in scores)
