@@ -1,7 +1,7 @@
 """Score a model on StereoSet, on one process or many, and print its table.
 
     accelerate launch scripts/score.py --model bert-base-cased --languages en de --output-dir runs/bert
-    accelerate launch scripts/score.py --sample --output-dir runs/sample     # no network, a model built on the spot
+    accelerate launch scripts/score.py --sample --output-dir runs/sample    # no network needed
 
 Writes scores.json (StereoSet's own layout), results.json (the table) and run.json (the record) to --output-dir.
 """
@@ -11,13 +11,14 @@ import sys
 from math import exp
 from pathlib import Path
 
+import torch
 from accelerate import PartialState
 from report import make_results, render
 from transformers.utils import logging
 
 from stereoset_dataset import load_stereoset
 from stereoset_scoring.methods.registry import METHODS, PRESETS
-from stereoset_scoring.predictions import write_predictions
+from stereoset_scoring.predictions import option_ids, write_predictions
 from stereoset_scoring.record import model_record, signature, task_record, versions
 from stereoset_scoring.runner import score_everywhere
 from stereoset_scoring.sample import build_model, load_sample
@@ -53,15 +54,27 @@ def parse_args():
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", help="hub id or folder of a masked or causal language model")
-    parser.add_argument("--sample", action="store_true", help="score the built-in examples; without --model, a model built on the spot")
+    parser.add_argument(
+        "--sample",
+        action="store_true",
+        help="score the built-in examples; without --model, a model built on the spot",
+    )
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=TASKS)
     parser.add_argument("--languages", nargs="+", choices=LANGUAGES, default=["en"])
     parser.add_argument("--split", choices=("validation", "test"), default="validation")
-    parser.add_argument("--method", nargs="+", metavar="NAME", help="a method for every task, or TASK=NAME for one: " + ", ".join(sorted({one.name for some in METHODS.values() for one in some})))
+    parser.add_argument(
+        "--method",
+        nargs="+",
+        metavar="NAME",
+        help="a method for every task, or TASK=NAME for one: "
+        + ", ".join(sorted({one.name for some in METHODS.values() for one in some})),
+    )
     parser.add_argument("--preset", choices=sorted(PRESETS), help="the options of somebody's released code")
     parser.add_argument("--scale", choices=("log", "probability"), default="log", help="what scores.json holds")
     parser.add_argument("--data-dir", type=Path, help="a mirror of the upstream files, instead of the network")
-    parser.add_argument("--dtype", default="auto", help="auto (the checkpoint's own), float32, bfloat16, float16 or float64")
+    parser.add_argument(
+        "--dtype", default="auto", help="auto (the checkpoint's own), float32, bfloat16, float16 or float64"
+    )
     parser.add_argument("--revision", help="branch, tag or commit of the model")
     parser.add_argument("--max-tokens", type=int, help="tokens, padding included, in one forward pass")
     parser.add_argument("--limit", type=int, help="only the first examples of each task: a PARTIAL result")
@@ -120,7 +133,9 @@ def methods_by_task(words):
         return words[0] if words else None
     pairs = dict(word.partition("=")[::2] for word in words)
     if not set(pairs) <= set(TASKS) or not all(pairs.values()):
-        raise ValueError(f"--method {' '.join(words)} is neither a name nor TASK=NAME for the tasks {', '.join(TASKS)}.")
+        raise ValueError(
+            f"--method {' '.join(words)} is neither a name nor TASK=NAME for the tasks {', '.join(TASKS)}."
+        )
     return pairs
 
 
@@ -137,6 +152,7 @@ def describe(args, state, scorer, jobs):
         "max_tokens": scorer.max_tokens,
         "world_size": state.num_processes,
         "device": str(state.device),
+        "threads": torch.get_num_threads(),
         "versions": versions(),
     }
 
@@ -159,18 +175,21 @@ def write_files(args, record, data, scores):
     results = make_results({config: (rows, scores[config]) for config, rows in data.items()})
     line = signature(record)
     scale = exp if args.scale == "probability" else float
-    by_id = {
-        config: [
-            (option["id"], scale(score))
-            for row, of_row in zip(data[config], scores[config], strict=True)
-            for option, score in zip(options_of(row), of_row, strict=True)
-        ]
-        for config in data
+    by_config = {
+        config: {
+            option: scale(score)
+            for row, of_row in zip(rows, scores[config], strict=True)
+            for option, score in zip(option_ids(row), of_row, strict=True)
+        }
+        for config, rows in data.items()
     }
-    write_predictions(args.output_dir / "scores.json", by_id, partial=record["partial"])
+    write_predictions(args.output_dir / "scores.json", by_config, record["partial"])
     write_json(args.output_dir / "run.json", record)
-    write_json(args.output_dir / "results.json", {"partial": record["partial"], "signature": line, "results": results})
-    return render(results, title=record["model"]["name"], partial=record["partial"], signature=line)
+    write_json(
+        args.output_dir / "results.json",
+        {"partial": record["partial"], "signature": line, "results": results},
+    )
+    return render(results, title=args.model or "sample model", partial=record["partial"], signature=line)
 
 
 if __name__ == "__main__":

@@ -59,7 +59,12 @@ def rows_of_crows_pairs(path):
             "context": "",
             "direction": pair["stereo_antistereo"],
             "sentences": _columns(
-                {"sentence": pair[f"sent_{side}"], "id": f"{pair['']}:{side}", "gold_label": label, "labels": _votes([])}
+                {
+                    "sentence": pair[f"sent_{side}"],
+                    "id": f"{pair['']}:{side}",
+                    "gold_label": label,
+                    "labels": _votes([]),
+                }
                 for side, label in (("more", "stereotype"), ("less", "anti-stereotype"))
             ),
         }

@@ -80,8 +80,6 @@ _SUMS = {
     ("intersentence", "tr"): "cd014f42d29db9c9993e28bcab5795c6a1d8a4e0af0b6c5f45ac48976e2dd15c",
 }
 TRANSLATIONS = {
-    (task, language): UpstreamFile(
-        *_MULTILINGUAL, f"create_dataset/data/{task}/df_{task}_{language}.pkl", sha256
-    )
+    (task, language): UpstreamFile(*_MULTILINGUAL, f"create_dataset/data/{task}/df_{task}_{language}.pkl", sha256)
     for (task, language), sha256 in _SUMS.items()
 }

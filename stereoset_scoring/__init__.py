@@ -1,5 +1,6 @@
 """Option scores of context association tests, from any language model of the Hugging Face hub."""
 
+__version__ = "1.0.0"
 __all__ = ["Scorer", "load_scorer"]
 
 

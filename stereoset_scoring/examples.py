@@ -68,12 +68,8 @@ def read_example(row):
             "give rows with id, context and sentences{id, sentence}."
         ) from None
     if not example.context:
-        raise ValueError(
-            f"Example {example.id!r} has an empty context: a context association test needs one."
-        )
+        raise ValueError(f"Example {example.id!r} has an empty context: a context association test needs one.")
     for option in example.options:
         if not option.sentence:
-            raise ValueError(
-                f"Option {option.id!r} of example {example.id!r} has an empty sentence: give its text."
-            )
+            raise ValueError(f"Option {option.id!r} of example {example.id!r} has an empty sentence: give its text.")
     return example

@@ -43,9 +43,7 @@ class Job:
         """
         lost = [i for i in range(len(self.rows)) if values.get(i) is None]
         if lost:
-            raise RuntimeError(
-                f"{len(lost)} of {len(self.rows)} rows came back without values, first row {lost[0]}."
-            )
+            raise RuntimeError(f"{len(lost)} of {len(self.rows)} rows came back without values, first row {lost[0]}.")
         found = {
             (_input(row), read): value
             for i, row in enumerate(self.rows)

@@ -7,11 +7,12 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from itertools import combinations
 
+from stereoset_scoring import __version__
 from stereoset_scoring.examples import read_example
 from stereoset_scoring.methods.registry import changed_options
 
 NEAR = 1e-4  # nats: what batch, padding or machine may move a float32 score by
-PACKAGES = ("stereoset", "torch", "transformers", "tokenizers", "datasets", "accelerate")
+PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate")
 
 
 def model_record(source, heads):
@@ -76,7 +77,7 @@ def data_sha256(rows):
 
 def versions():
     """Versions of Python and of the packages that the numbers may depend on."""
-    found = {"python": platform.python_version()}
+    found = {"python": platform.python_version(), "stereoset": __version__}
     for package in PACKAGES:
         try:
             found[package] = version(package)

@@ -28,7 +28,8 @@ class Scorer:
 
     def __init__(self, source, method=None, preset=None, options=None, max_tokens=None):
         self.source, self.preset, self.options = source, preset, options or {}
-        self.max_tokens = max_tokens
+        device = str(source.device).partition(":")[0]
+        self.max_tokens = max_tokens or MAX_TOKENS.get(device, MAX_TOKENS_ELSEWHERE)
         self._method = method
         if preset is not None:
             preset_named(preset)
@@ -74,7 +75,7 @@ class Scorer:
         methods = {task: self.method(task) for task in dict.fromkeys(example.task for example in examples)}
         recipes = [methods[example.task].recipes(example, self.source.tokenizer) for example in examples]
         self._check(examples, recipes)
-        return make_job(recipes, self.max_tokens or MAX_TOKENS.get(self._device, MAX_TOKENS_ELSEWHERE))
+        return make_job(recipes, self.max_tokens)
 
     def log_probs(self, rows):
         """ln P of the reads of a batch of rows that ask one head."""
@@ -91,19 +92,13 @@ class Scorer:
                     model.eval()
             yield
 
-    @property
-    def _device(self):
-        return str(self.source.device).partition(":")[0]
-
     def _check(self, examples, recipes):
         """Refuse an option of which nothing is read, and an input longer than the model."""
         for example, of_example in zip(examples, recipes, strict=True):
             for option, recipe in zip(example.options, of_example, strict=True):
                 who = f"Option {option.id!r} of example {example.id!r}"
                 if not recipe.rows:
-                    raise ValueError(
-                        f"{who} has no token to read ({option.sentence!r}): mend or drop the example."
-                    )
+                    raise ValueError(f"{who} has no token to read ({option.sentence!r}): mend or drop the example.")
                 for row in recipe.rows:
                     longest = self.source.head(row.head).longest_input
                     if longest is not None and len(row.ids) > longest:

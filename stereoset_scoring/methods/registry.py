@@ -56,9 +56,7 @@ def choose_method(family, task, name=None, preset=None, options=None):
     if not by_name:
         raise ValueError(f"There is no method for a {family} model on {task}: score another task.")
     if name is not None and name not in by_name:
-        raise ValueError(
-            f"Method {name!r} is not defined for a {family} model on {task}: choose {_one_of(by_name)}."
-        )
+        raise ValueError(f"Method {name!r} is not defined for a {family} model on {task}: choose {_one_of(by_name)}.")
     bundles = {method: {} for method in by_name.values()} if preset is None else preset_named(preset)
     method = by_name[name] if name else next((one for one in by_name.values() if one in bundles), None)
     if method not in bundles:
@@ -90,9 +88,7 @@ def check_options(family, options):
     known = {field.name: field.type for method in methods for field in fields(method)}
     for name, value in options.items():
         if name not in known:
-            raise ValueError(
-                f"No method for a {family} model has an option {name!r}: choose {_one_of(sorted(known))}."
-            )
+            raise ValueError(f"No method for a {family} model has an option {name!r}: choose {_one_of(sorted(known))}.")
         allowed = _allowed(known[name])
         if allowed is not None and value not in allowed:
             raise ValueError(f"Option {name} cannot be {value!r}: choose {_one_of(allowed)}.")

@@ -1,0 +1,85 @@
+"""From rows and scores to results, and from results to a table that a terminal shows."""
+
+from collections import defaultdict
+
+from stereoset_metric.compute_score import compute_score, flat_reference
+
+NEAR_CHANCE = 60  # percent; a random model has an lms of 50
+COLUMNS = ("count", "ss", "lms", "icat", "icat_macro", "ties")
+OVERALL = "overall"
+ALL = "all"
+
+
+def make_results(parts, **options):
+    """The metric's numbers for every part and what it splits into.
+
+    Args:
+        parts: {config: (rows, scores)}; rows of the data set, scores[i][j] of option j of row i.
+        options: arguments of `compute_score`.
+
+    Returns:
+        {language: {task: {"all": numbers, bias type: numbers, …}}}; where a language has both tasks, also the
+        task "overall", whose examples are pooled first.
+
+    Raises:
+        ValueError: as `compute_score`.
+    """
+    by_language = defaultdict(dict)
+    for config, (rows, scores) in parts.items():
+        task, language = split_config(config)
+        by_language[language][task] = (list(map(flat_reference, rows)), scores)
+    results = {}
+    for language, tasks in by_language.items():
+        if {"intrasentence", "intersentence"} <= tasks.keys():
+            both = [tasks["intrasentence"], tasks["intersentence"]]
+            tasks[OVERALL] = tuple(first + second for first, second in zip(*both, strict=True))
+        results[language] = {task: _numbers(*part, **options) for task, part in tasks.items()}
+    return results
+
+
+def split_config(config):
+    """(task, language) of a config's name."""
+    for task in ("intrasentence", "intersentence"):
+        if config.startswith(task):
+            return task, config[len(task) + 1 :] or "en"
+    return config, "en"
+
+
+def render(results, title, signature=None, partial=None):
+    """The results as text: a block for each language, a line for each bias type, overall last, warnings below.
+
+    Args:
+        results: as `make_results` returns them.
+        title: what was scored.
+        signature: a line to print beside the numbers.
+        partial: what part of the data was scored; None for all of it.
+    """
+    stamp = f"  PARTIAL: {partial}" if partial else ""
+    lines, warnings = [], []
+    for language, tasks in results.items():
+        lines += ["", f"{title}, {language}{stamp}", _line("task", "bias type", COLUMNS)]
+        for task, groups in tasks.items():
+            lines.append("")
+            for group, numbers in groups.items():
+                lines.append(_line(task, group, [_cell(numbers[column]) for column in COLUMNS]))
+            lms = groups[ALL]["lms"]
+            if lms is not None and lms < NEAR_CHANCE:
+                warnings.append(
+                    f"WARNING: lms {lms:.1f} on {task} ({language}) is near chance (50): a broken set-up rather than a "
+                    "bad model; check model, method and data before reading ss."
+                )
+    return "\n".join([*lines, "", *warnings, *([signature] if signature else [])]).strip("\n")
+
+
+def _numbers(references, scores, **options):
+    numbers = compute_score(scores, references, **{**options, "breakdown": "bias_type"})
+    groups = numbers.pop("bias_type")
+    return {**groups, ALL: numbers}
+
+
+def _line(task, group, cells):
+    return f"{task:<14} {group:<14}" + "".join(f"{cell:>11}" for cell in cells)
+
+
+def _cell(value):
+    return "-" if value is None else f"{value:.2f}" if isinstance(value, float) else str(value)

@@ -1,0 +1,142 @@
+"""StereoSet's metric as an `evaluate` module: a thin skin over compute_score.py."""
+
+import datasets
+
+import evaluate
+
+from .compute_score import compute_score
+from .compute_score import flat_reference
+
+_DESCRIPTION = """\
+How biased is a language model? From the scores that it gives to the options of context association tests: how often
+it prefers a stereotype to an anti-stereotype (ss, 50 is unbiased), a meaningful option to a meaningless one (lms, 100
+is a good model), and both in one number (icat). Also the metric of CrowS-Pairs, whose pairs have no meaningless option.
+"""
+
+_KWARGS_DESCRIPTION = """
+Args:
+    predictions: predictions[i][j], a float: the score of option j of example i, on any scale; higher is preferred.
+        Infinite scores are legal.
+    references: for every example its target, bias_type and gold labels: rows of the data set as they are (or just
+        the columns target, bias_type and sentences), or flat dicts {target, bias_type, gold_label}. Two or three
+        options, in any order.
+    average: "target", the mean over target terms (as published for StereoSet), or "example", over examples.
+    ties: "strict", a tie counts as anti-stereotype and as meaningless preferred (as published), or "half".
+    breakdown: "bias_type", "target" or a list of them.
+    confidence_level: such as 0.95 for intervals by resampling target terms; None for none.
+    n_resamples, seed: of the resampling.
+    signature: whether to return a line that says how the numbers were made.
+Returns:
+    ss: percent, 0 to 100; the ideal is 50.
+    lms: percent, 0 to 100; the ideal is 100, chance is 50; None without meaningless options.
+    icat: percent, 0 to 100: lms * min(ss, 100 - ss) / 50.
+    icat_macro: percent, 0 to 100: the mean of the target terms' icat.
+    count: examples judged.
+    ties: examples in which at least two options score equal.
+    and on request ss_low, ss_high, lms_low, … (percent); bias_type and target (a dict each); signature.
+Examples:
+    >>> metric = evaluate.load("stereoset")
+    >>> labels = ["stereotype", "anti-stereotype", "unrelated"]
+    >>> references = [
+    ...     {"target": "librarian", "bias_type": "profession", "gold_label": labels},
+    ...     {"target": "librarian", "bias_type": "profession", "gold_label": labels},
+    ... ]
+    >>> metric.compute(predictions=[[-1.0, -2.0, -9.0], [-2.0, -1.0, -9.0]], references=references)
+    {'ss': 50.0, 'lms': 100.0, 'icat': 100.0, 'icat_macro': 100.0, 'count': 2, 'ties': 0}
+    >>> metric.compute(predictions=[[-1.0, -2.0, -9.0]] * 2, references=references, signature=True)["signature"]
+    'average:target|ties:strict|n:2|terms:1|version:1.0.0'
+"""
+
+_CITATION = """\
+@inproceedings{nadeem-etal-2021-stereoset,
+  title = {{StereoSet}: Measuring stereotypical bias in pretrained language models},
+  author = {Nadeem, Moin and Bethke, Anna and Reddy, Siva},
+  booktitle = {Proceedings of ACL-IJCNLP 2021}
+}
+"""
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
+class Stereoset(evaluate.Metric):
+    """The module that `evaluate.load` returns."""
+
+    def _info(self):
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_KWARGS_DESCRIPTION,
+            features=datasets.Features(
+                {
+                    "predictions": datasets.Sequence(datasets.Value("float64")),
+                    "references": {
+                        "target": datasets.Value("string"),
+                        "bias_type": datasets.Value("string"),
+                        "gold_label": datasets.Sequence(datasets.Value("string")),
+                    },
+                }
+            ),
+            reference_urls=["https://aclanthology.org/2021.acl-long.416"],
+        )
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._added = ([], [])
+
+    # The library would carry predictions and references through a file and Arrow: a lock and a cache folder for a
+    # few numbers, None turned into NaN, and a bare KeyError for a row with one field more. They stay in memory.
+
+    def add_batch(self, *, predictions, references):
+        """Keep some examples for `compute`; see there.
+
+        Raises:
+            ValueError: if they differ in number.
+        """
+        if len(predictions) != len(references):
+            raise ValueError(
+                f"There are {len(predictions)} predictions for {len(references)} references: give as many."
+            )
+        self._added[0].extend(predictions)
+        self._added[1].extend(map(flat_reference, references))
+
+    def add(self, *, prediction, reference):
+        """Keep one example for `compute`; see there."""
+        self.add_batch(predictions=[prediction], references=[reference])
+
+    def compute(self, *, predictions=None, references=None, **kwargs):
+        """The scores of the given examples and those added before; see the description of the module.
+
+        Raises:
+            ValueError: if an example does not fit, or an argument is unknown; what was added is kept then.
+        """
+        if predictions is None and references is None:
+            scores, golds = self._added
+        else:
+            scores = [*self._added[0], *(() if predictions is None else predictions)]
+            golds = [*self._added[1], *map(flat_reference, () if references is None else references)]
+        result = self._compute(scores, golds, **kwargs)
+        self._added = ([], [])
+        return result
+
+    def _compute(
+        self,
+        predictions,
+        references,
+        average="target",
+        ties="strict",
+        breakdown=None,
+        confidence_level=None,
+        n_resamples=1000,
+        seed=0,
+        signature=False,
+    ):
+        return compute_score(
+            predictions,
+            references,
+            average=average,
+            ties=ties,
+            breakdown=breakdown,
+            confidence_level=confidence_level,
+            n_resamples=n_resamples,
+            seed=seed,
+            signature=signature,
+        )

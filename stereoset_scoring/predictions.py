@@ -1,0 +1,104 @@
+"""StereoSet's interchange layout: option scores by id, as its own evaluation and bias-bench read and write them.
+
+    {"intrasentence": [{"id": <option id>, "score": <float>}, …], "intersentence": […]}
+
+Higher means preferred. Keys are names of the data set's configs: the original's own for English, "intrasentence_de"
+and so on beside them. A further key "partial" says of what part of the data the scores are.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+
+from stereoset_scoring.store import write_json
+
+PARTIAL = "partial"
+
+
+def write_predictions(path, scores, partial=None):
+    """Write scores atomically.
+
+    Args:
+        path: the file.
+        scores: {config: {option id: score}}.
+        partial: what part of the data they are of; None for all of it.
+
+    Raises:
+        OSError: if the file cannot be written.
+    """
+    content = {
+        config: [{"id": option, "score": score} for option, score in by_id.items()] for config, by_id in scores.items()
+    }
+    write_json(path, content | ({PARTIAL: partial} if partial else {}))
+
+
+def read_predictions(path):
+    """Scores from a file in the layout, whoever wrote it.
+
+    Returns:
+        ({config: {option id: score}}, partial): what part of the data they are of, or None for all of it.
+
+    Raises:
+        OSError: if there is no such file.
+        ValueError: if the file has another layout, or a score is doubled or not a number.
+    """
+    with open(path, encoding="utf-8") as file:
+        try:
+            content = json.load(file)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{path} is not JSON ({error}): give a prediction file.") from None
+    if not isinstance(content, Mapping):
+        raise ValueError(f"{path} is not in StereoSet's layout: give a mapping of tasks to lists of id and score.")
+    partial = content.pop(PARTIAL, None)
+    return {config: _by_id(path, config, entries) for config, entries in content.items()}, partial
+
+
+def align(by_id, rows, partial=False):
+    """Rows and their scores, side by side.
+
+    Args:
+        by_id: {option id: score}.
+        rows: rows of the data set, in any layout; the options of a file may be a few more than theirs.
+        partial: whether rows without any score are left out; else every row must have its scores.
+
+    Returns:
+        (rows, scores): the rows that have scores, and scores[i][j] of option j of row i.
+
+    Raises:
+        ValueError: if a score is missing.
+    """
+    options = [option_ids(row) for row in rows]
+    if partial:
+        scored = [i for i, ids in enumerate(options) if any(option in by_id for option in ids)]
+        rows, options = [rows[i] for i in scored], [options[i] for i in scored]
+    missing = [option for ids in options for option in ids if option not in by_id]
+    if missing:
+        raise ValueError(
+            f"{len(missing)} of {sum(map(len, options))} options have no score, first {missing[0]!r}: "
+            "give a file with all of them, for this split and language."
+        )
+    return rows, [[by_id[option] for option in ids] for ids in options]
+
+
+def option_ids(row):
+    """The ids of a row's options, in order."""
+    sentences = row["sentences"]
+    return list(sentences["id"]) if isinstance(sentences, Mapping) else [option["id"] for option in sentences]
+
+
+def _by_id(path, config, entries):
+    try:
+        pairs = [(entry["id"], entry["score"]) for entry in entries]
+    except (KeyError, TypeError):
+        raise ValueError(
+            f"{path}: {config!r} is not a list of records with id and score: see StereoSet's layout."
+        ) from None
+    by_id = dict(pairs)
+    if len(by_id) != len(pairs):
+        seen = set()
+        doubled = next(option for option, _ in pairs if option in seen or seen.add(option))
+        raise ValueError(f"{path}: {config!r} scores option {doubled!r} twice: keep one of the two.")
+    for option, score in pairs:
+        if not isinstance(score, (int, float)) or isinstance(score, bool) or math.isnan(score):
+            raise ValueError(f"{path}: {config!r} gives option {option!r} the score {score!r}: give a number.")
+    return by_id

@@ -1,0 +1,97 @@
+"""A tiny causal language model, trained in seconds on the sample's own sentences.
+
+It has seen the examples that it is asked about, so its figures say that the machinery works and nothing else.
+"""
+
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+
+from stereoset_scoring.sample import load_sample
+
+BOS = "<|endoftext|>"
+STEPS = 60
+LEARNING_RATE = 5e-3
+
+
+def build_model(folder, seed=0):
+    """Train the sample's model and save it with its tokenizer, as a checkpoint like any other.
+
+    The caller's random state, gradient mode and threads stay as they are.
+
+    Args:
+        folder: where the checkpoint goes; made if need be.
+        seed: draws the initial weights.
+    """
+    tokenizer = make_tokenizer(every_text())
+    model = train(make_model(tokenizer, seed), tokenizer, meaningful_texts())
+    tokenizer.save_pretrained(folder)
+    model.save_pretrained(folder)
+
+
+def every_text():
+    """Contexts and options of both tasks, the unrelated ones included."""
+    rows = load_sample("intrasentence") + load_sample("intersentence")
+    return [text for row in rows for text in (row["context"], *(one["sentence"] for one in row["sentences"]))]
+
+
+def meaningful_texts():
+    """What the model learns: stereotypes and anti-stereotypes alike, in intersentence after their context."""
+    return [
+        f"{row['context']} {one['sentence']}" if task == "intersentence" else one["sentence"]
+        for task in ("intrasentence", "intersentence")
+        for row in load_sample(task)
+        for one in row["sentences"]
+        if one["gold_label"] != "unrelated"
+    ]
+
+
+def make_tokenizer(texts):
+    """A byte-level BPE learnt from texts: it can spell anything, and puts BOS before every text."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    tokenizer.train_from_iterator(
+        texts,
+        trainers.BpeTrainer(vocab_size=512, special_tokens=[BOS], initial_alphabet=alphabet, show_progress=False),
+    )
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"{BOS} $A", pair=f"{BOS} $A $B", special_tokens=[(BOS, tokenizer.token_to_id(BOS))]
+    )
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token=BOS, eos_token=BOS, pad_token=BOS)
+
+
+def make_model(tokenizer, seed):
+    """An untrained GPT-2 of about 0.1 million weights."""
+    config = GPT2Config(
+        vocab_size=len(tokenizer),
+        n_positions=64,
+        n_embd=64,
+        n_layer=2,
+        n_head=2,
+        resid_pdrop=0.0,
+        embd_pdrop=0.0,
+        attn_pdrop=0.0,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)  # the CPU's alone: a GPU's state is none of ours
+        return GPT2LMHeadModel(config)
+
+
+@torch.enable_grad()
+def train(model, tokenizer, texts):
+    """The model after STEPS steps, each on all texts at once."""
+    batch = tokenizer(texts, padding=True, padding_side="right", return_tensors="pt")
+    labels = batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE)
+    model.train()
+    for _ in range(STEPS):
+        optimizer.zero_grad()
+        logits = model(**batch).logits  # (B, T, V)
+        # Position t predicts t + 1; nats per token.
+        torch.nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten()).backward()
+        optimizer.step()
+    return model.eval()
