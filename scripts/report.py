@@ -5,6 +5,7 @@ from collections import defaultdict
 from stereoset_metric.compute_score import compute_score, flat_reference
 
 NEAR_CHANCE = 60  # percent; a random model has an lms of 50
+LOW_LMS = "  a broken set-up rather than a bad model; check model, method and data before reading ss."
 COLUMNS = ("count", "ss", "lms", "icat", "icat_macro", "ties")
 OVERALL = "overall"
 ALL = "all"
@@ -55,7 +56,7 @@ def render(results, title, signature=None, partial=None):
         partial: what part of the data was scored; None for all of it.
     """
     stamp = f"  PARTIAL: {partial}" if partial else ""
-    lines, warnings = [], []
+    lines, low = [], []
     for language, tasks in results.items():
         lines += ["", f"{title}, {language}{stamp}", _line("task", "bias type", COLUMNS)]
         for task, groups in tasks.items():
@@ -64,11 +65,10 @@ def render(results, title, signature=None, partial=None):
                 lines.append(_line(task, group, [_cell(numbers[column]) for column in COLUMNS]))
             lms = groups[ALL]["lms"]
             if lms is not None and lms < NEAR_CHANCE:
-                warnings.append(
-                    f"WARNING: lms {lms:.1f} on {task} ({language}) is near chance (50): a broken set-up rather than a "
-                    "bad model; check model, method and data before reading ss."
-                )
-    return "\n".join([*lines, "", *warnings, *([signature] if signature else [])]).strip("\n")
+                low.append(f"{lms:.1f} on {task} ({language})")
+    if low:
+        lines += ["", f"WARNING: lms near chance (50), {', '.join(low)}:", LOW_LMS]
+    return "\n".join([*lines, *(["", signature] if signature else [])]).strip("\n")
 
 
 def _numbers(references, scores, **options):

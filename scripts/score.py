@@ -189,7 +189,10 @@ def write_files(args, record, data, scores):
         args.output_dir / "results.json",
         {"partial": record["partial"], "signature": line, "results": results},
     )
-    return render(results, title=args.model or "sample model", partial=record["partial"], signature=line)
+    table = render(results, title=args.model or "sample model", partial=record["partial"], signature=line)
+    cut = [f"{task['truncated']} of {config}" for config, task in record["tasks"].items() if task["truncated"]]
+    note = f"\nNOTE: longer than the model, and so scored with the end of their context: {', '.join(cut)}."
+    return table + (note if cut else "")
 
 
 if __name__ == "__main__":

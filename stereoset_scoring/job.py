@@ -35,6 +35,11 @@ class Job:
         """Tokens that span a border between what is scored and what is given, over all options."""
         return sum(recipe.straddling for recipes in self.recipes for recipe in recipes)
 
+    @property
+    def truncated(self):
+        """Examples whose given context was cut from the left, because the model cannot read it all."""
+        return sum(any(recipe.truncated for recipe in recipes) for recipes in self.recipes)
+
     def scores(self, values):
         """From the values of each row, aligned with its reads, to scores[i][j] of option j of example i.
 

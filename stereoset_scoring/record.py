@@ -59,7 +59,7 @@ def task_record(method, rows, job, scores):
         "forward_tokens": job.forward_tokens,
         "padding_tokens": job.padded_tokens - job.forward_tokens,
         "straddling_tokens": job.straddling,
-        "truncated": 0,  # a text that is too long is refused
+        "truncated": job.truncated,  # given context only: what is scored is never cut
         "ties": _count(scores, lambda a, b: a == b),
         "near_ties": _count(scores, lambda a, b: a != b and math.isclose(a, b, rel_tol=0, abs_tol=NEAR)),
     }

@@ -1,7 +1,7 @@
 """The words that methods, engines and runner share: a row, and a recipe. No tensors, no device, no batch."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 Values = Sequence[Sequence[float]]
 
@@ -16,12 +16,29 @@ class Row:
         reads: (position, token) pairs; each reads ln P(token), in nats, from the output at that position.
             A next-sentence head has one position, 0, and its tokens are its classes.
         segments: token types, one per id, where the tokenizer gives them.
+        optional: positions of given context that may be left out, from the left, where a model cannot read it
+            all; nothing is ever read there.
     """
 
     head: str
     ids: tuple[int, ...]
     reads: tuple[tuple[int, int], ...]
     segments: tuple[int, ...] | None = None
+    optional: range = range(0)
+
+    def without(self, count):
+        """The row without the first ids of its optional context, as many as count says and there are."""
+        left_out = self.optional[:count]
+        if not left_out:
+            return self
+        start, stop = left_out.start, left_out.stop
+        return replace(
+            self,
+            ids=self.ids[:start] + self.ids[stop:],
+            reads=tuple((position - len(left_out), token) for position, token in self.reads),
+            segments=self.segments and self.segments[:start] + self.segments[stop:],
+            optional=range(start, start + len(self.optional) - len(left_out)),
+        )
 
 
 @dataclass(frozen=True)
@@ -32,8 +49,10 @@ class Recipe:
         rows: what must be read.
         combine: from values[r][k], the reading k of row r in nats, to the option's score.
         straddling: how many tokens spanned the border between what is scored and what is given.
+        truncated: whether given context was left out, because the model cannot read it all.
     """
 
     rows: tuple[Row, ...]
     combine: Callable[[Values], float]
     straddling: int = 0
+    truncated: bool = False

@@ -1,6 +1,7 @@
 """A scorer: option scores of context association tests from one checkpoint."""
 
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 
 from stereoset_scoring.examples import read_example
 from stereoset_scoring.job import make_job
@@ -61,7 +62,7 @@ class Scorer:
 
         Raises:
             ValueError: if a row lacks a field, a task has no method for this kind of model, the checkpoint
-                lacks a head, or a text is longer than the model.
+                lacks a head, or what is scored is longer than the model.
         """
         return score_here(self, self.plan(dataset), progress)
 
@@ -73,8 +74,9 @@ class Scorer:
         """
         examples = [read_example(row) for row in dataset]
         methods = {task: self.method(task) for task in dict.fromkeys(example.task for example in examples)}
-        recipes = [methods[example.task].recipes(example, self.source.tokenizer) for example in examples]
-        self._check(examples, recipes)
+        recipes = [
+            self._fit(example, methods[example.task].recipes(example, self.source.tokenizer)) for example in examples
+        ]
         return make_job(recipes, self.max_tokens)
 
     def log_probs(self, rows):
@@ -92,20 +94,38 @@ class Scorer:
                     model.eval()
             yield
 
-    def _check(self, examples, recipes):
-        """Refuse an option of which nothing is read, and an input longer than the model."""
-        for example, of_example in zip(examples, recipes, strict=True):
-            for option, recipe in zip(example.options, of_example, strict=True):
-                who = f"Option {option.id!r} of example {example.id!r}"
-                if not recipe.rows:
-                    raise ValueError(f"{who} has no token to read ({option.sentence!r}): mend or drop the example.")
-                for row in recipe.rows:
-                    longest = self.source.head(row.head).longest_input
-                    if longest is not None and len(row.ids) > longest:
-                        raise ValueError(
-                            f"{who} has {len(row.ids)} tokens and {self.source.name} reads {longest}: "
-                            "shorten or drop the example."
-                        )
+    def _fit(self, example, recipes):
+        """The recipes of an example, such that the model can read them.
+
+        Of a given context the beginning is left out where the whole is too long, as much for every option of the
+        example; what is scored is never cut.
+
+        Raises:
+            ValueError: if nothing is read of an option, or what is scored is longer than the model.
+        """
+        excess = {}
+        for option, recipe in zip(example.options, recipes, strict=True):
+            if not recipe.rows:
+                raise ValueError(
+                    f"Option {option.id!r} of example {example.id!r} has no token to read ({option.sentence!r}): "
+                    "mend or drop the example."
+                )
+            for row in recipe.rows:
+                longest = self.source.head(row.head).longest_input
+                if longest is None:
+                    continue
+                excess[row] = len(row.ids) - longest
+                if excess[row] > len(row.optional):
+                    raise ValueError(
+                        f"Option {option.id!r} of example {example.id!r} has {len(row.ids)} tokens and "
+                        f"{self.source.name} reads {longest}: shorten or drop the example."
+                    )
+        most = max(excess.values(), default=0)
+        if most <= 0:
+            return recipes
+        return [
+            replace(recipe, rows=tuple(row.without(most) for row in recipe.rows), truncated=True) for recipe in recipes
+        ]
 
 
 def load_scorer(

@@ -34,7 +34,7 @@ class CausalMethod:
         beginning, bos = self._beginning(tokenizer)
         if bos == "context":
             shift = len(beginning) - 1
-            return (self._row(beginning + ids, [(i + shift, ids[i]) for i in wanted]),)
+            return (self._row(beginning + ids, [(i + shift, ids[i]) for i in wanted], len(beginning)),)
         rows = []
         if bos == "released" and 0 in wanted:
             rows.append(self._row(beginning, [(len(beginning) - 1, ids[0])]))
@@ -43,9 +43,11 @@ class CausalMethod:
             rows.append(self._row(ids, later))
         return tuple(rows)
 
-    def _row(self, ids, reads):
-        # Nothing after the last position that is read can matter to a causal model.
-        return Row(self.head, ids[: reads[-1][0] + 1], tuple(reads))
+    def _row(self, ids, reads, beginning=0):
+        # Nothing after the last position that is read can matter to a causal model, and what stands before the
+        # first one matters less the farther away it is.
+        optional = range(beginning, reads[0][0])
+        return Row(self.head, ids[: reads[-1][0] + 1], tuple(reads), optional=optional)
 
     def _beginning(self, tokenizer):
         if self.bos_text is not None:
