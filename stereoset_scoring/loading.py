@@ -108,7 +108,13 @@ class Checkpoint:
     def __init__(self, name, revision=None, dtype="auto", device="cpu", trust_remote_code=False):
         self.name, self.revision, self.dtype, self.device = str(name), revision, _dtype(dtype), device
         self._where = {"revision": revision, "trust_remote_code": trust_remote_code}
-        self.config = AutoConfig.from_pretrained(self.name, **self._where)
+        try:
+            self.config = AutoConfig.from_pretrained(self.name, **self._where)
+        except OSError as error:
+            raise OSError(
+                f"{self.name} is neither a folder with a model nor within reach on the hub: check the name, or download "
+                f"the model first ({str(error).splitlines()[0]})"
+            ) from error
         self.family = family_of(self.config)
         self.tokenizer = Tokenizer(AutoTokenizer.from_pretrained(self.name, **self._where))
         self._heads = {}

@@ -21,7 +21,7 @@ class Engine:
         self.pad_token_id = pad_token_id
         self._accepts = inspect.signature(model.forward).parameters
 
-    @torch.inference_mode()
+    @torch.no_grad()  # not inference_mode: what a model in training caches must stay fit for a backward pass
     def log_probs(self, rows):
         """ln P, in nats, of each row's reads: a list of lists of float, aligned with rows and their reads.
 

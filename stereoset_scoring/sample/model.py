@@ -3,6 +3,8 @@
 It has seen the examples that it is asked about, so its figures say that the machinery works and nothing else.
 """
 
+from contextlib import contextmanager
+
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
@@ -10,7 +12,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 from stereoset_scoring.sample import load_sample
 
 BOS = "<|endoftext|>"
-STEPS = 60
+STEPS = 40
 LEARNING_RATE = 5e-3
 
 
@@ -24,9 +26,24 @@ def build_model(folder, seed=0):
         seed: draws the initial weights.
     """
     tokenizer = make_tokenizer(every_text())
-    model = train(make_model(tokenizer, seed), tokenizer, meaningful_texts())
+    with one_thread():
+        model = train(make_model(tokenizer, seed), tokenizer, meaningful_texts())
     tokenizer.save_pretrained(folder)
     model.save_pretrained(folder)
+
+
+@contextmanager
+def one_thread():
+    """One thread for torch, then as many as before: tensors this small gain nothing from more.
+
+    More would wait for each other where the machine is busy, and round differently where it has more cores.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def every_text():

@@ -1,0 +1,104 @@
+"""The README's promises: every snippet and every command in it is executed, as a newcomer would, in one folder."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+# What a newcomer's machine has and this one lacks: a hub to name models on, and a cluster.
+STAND_INS = {"bert-base-cased": "bert", "gpt2": "gpt2"}
+# `make` would make environments, and run this test; sbatch needs a cluster: tests/test_project.py runs the script.
+CHECKED_OTHERWISE = {"make": ["make", "--dry-run", "--always-make"], "sbatch": ["bash", "-n"]}
+
+
+def blocks(repository, language):
+    """The README's fenced blocks of a language, each with the heading it stands under."""
+    text = (repository / "README.md").read_text(encoding="utf-8")
+    found, heading = [], ""
+    for part in re.finditer(r"^## (?P<heading>.+)$|^```(?P<language>\w+)\n(?P<code>.*?)^```$", text, re.M | re.S):
+        heading = part["heading"] or heading
+        if part["language"] == language:
+            found.append((heading, part["code"]))
+    return found
+
+
+@pytest.fixture(scope="module")
+def newcomer(repository, shared, tmp_path_factory):
+    """A function that runs a command in a folder with the checkout's scripts, a mirror, and models under their names."""
+    folder = tmp_path_factory.mktemp("newcomer")
+    (folder / "scripts").symlink_to(repository / "scripts")
+    (folder / "Makefile").symlink_to(repository / "Makefile")
+    (folder / "mirror").symlink_to(shared / "upstream")
+    for name, model in STAND_INS.items():
+        (folder / name).symlink_to(shared / "oracles" / "models" / model)
+    env = os.environ | {
+        "HF_HOME": str(folder / "home"),
+        "PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}",
+        "PYTHONPATH": str(repository),
+        "ACCELERATE_USE_CPU": "true",
+    }
+
+    def run(command, **options):
+        done = subprocess.run(
+            command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=300, **options
+        )
+        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    run([sys.executable, "scripts/install.py", "--data-dir", "mirror"])
+    return run
+
+
+def test_every_command_works(repository, newcomer):
+    for _, code in blocks(repository, "bash"):
+        for line in code.splitlines():
+            command = line.partition("  #")[0].strip()
+            program, *words = shlex.split(command)
+            if program == "export":
+                continue
+            if program in CHECKED_OTHERWISE:
+                newcomer([*CHECKED_OTHERWISE[program], words[-3] if program == "sbatch" else words[0]])
+            else:
+                newcomer(limited(command), shell=True)
+
+
+def limited(command):
+    """The command, on the first examples only and on the processes there are."""
+    if "score.py" not in command:
+        return command
+    return re.sub(r"--num_processes \d+", "--num_processes 1", command) + " --limit 5"
+
+
+def test_every_snippet_runs(repository, newcomer):
+    snippets = [code for _, code in blocks(repository, "python")]
+    assert len(snippets) >= 5
+    # One process for all of them: importing takes longer than running. Each has its own names.
+    program = "\n".join(f"exec(compile({code!r}, 'README.md', 'exec'), {{}})" for code in snippets)
+    printed = newcomer([sys.executable, "-c", program])
+    assert re.search(r"^2 \{'ss': [\d.]+, 'lms': [\d.]+, 'icat': [\d.]+\}$", printed, re.M)
+
+
+def test_the_callback_logs_the_numbers_of_an_evaluation(repository, newcomer):
+    (code,) = (code for _, code in blocks(repository, "python") if "BiasCallback" in code)
+    program = f"""{code}
+from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerControl, TrainerState
+from stereoset_scoring.sample import build_model
+
+build_model("tiny-model")
+model, tokenizer = AutoModelForCausalLM.from_pretrained("tiny-model"), AutoTokenizer.from_pretrained("tiny-model")
+state = TrainerState()
+BiasCallback().on_evaluate(None, state, TrainerControl(), model=model, processing_class=tokenizer)
+print(sorted(state.log_history[0]))
+"""
+    printed = newcomer([sys.executable, "-c", program])
+    assert printed.splitlines()[-1] == str(sorted(["count", "icat", "icat_macro", "lms", "ss", "step", "ties"]))
+
+
+def test_the_options_named_are_those_of_the_script(repository):
+    text = (repository / "README.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(--[a-z-]+)", text)) - {"--average", "--ties"}
+    script = (repository / "scripts" / "score.py").read_text(encoding="utf-8")
+    assert named <= set(re.findall(r'"(--[a-z-]+)"', script))
