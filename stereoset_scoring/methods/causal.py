@@ -1,9 +1,9 @@
 """Causal language models: the likelihood of a sentence, alone or after its context."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from stereoset_scoring.methods.reductions import mean_log
+from stereoset_scoring.methods.reductions import mean_log, total
 from stereoset_scoring.rows import Recipe, Row
 
 
@@ -17,6 +17,8 @@ class CausalMethod:
             in any option. Default: "context" where the tokenizer puts the token there by itself (Llama, Gemma),
             "released" where it does not (GPT-2), "none" where it has none.
         bos_text: the text whose first piece serves as that token, whatever the tokenizer says.
+        reduction: "mean" over tokens, "sum", or "mean_per_byte" of the text's UTF-8: which compares models with
+            different vocabularies.
     """
 
     source = "Öztürk et al. 2023, Eq. 4 and Appendix E"
@@ -24,6 +26,17 @@ class CausalMethod:
 
     bos: Literal["context", "released", "none"] | None = None
     bos_text: str | None = None
+    reduction: Literal["mean", "sum", "mean_per_byte"] = "mean"
+
+    def likelihood_of(self, ids, wanted, text, tokenizer):
+        """The Recipe of a text's log-likelihood: ln P of ids[i] given ids[:i], for each i in wanted, reduced."""
+        rows = self.rows_of(ids, wanted, tokenizer)
+        if self.reduction == "mean":
+            return Recipe(rows, mean_log)
+        if self.reduction == "sum":
+            return Recipe(rows, total)
+        n_bytes = len(text.encode())
+        return Recipe(rows, lambda values: total(values) / n_bytes)
 
     def rows_of(self, ids, wanted, tokenizer):
         """Rows that read ln P of ids[i] given ids[:i], for each i in wanted.
@@ -72,16 +85,41 @@ class CausalLikelihood(CausalMethod):
 
     def recipes(self, example, tokenizer):
         """One Recipe per option."""
-        return [self._recipe(option, tokenizer) for option in example.options]
+        return [self._recipe(option.sentence, tokenizer) for option in example.options]
 
-    def _recipe(self, option, tokenizer):
-        ids = tokenizer.encode_bare(option.sentence)
-        return Recipe(self.rows_of(ids, range(len(ids)), tokenizer), mean_log)
+    def _recipe(self, sentence, tokenizer):
+        ids = tokenizer.encode_bare(sentence)
+        return self.likelihood_of(ids, range(len(ids)), sentence, tokenizer)
+
+
+@dataclass(frozen=True)
+class PairJoint(CausalLikelihood):
+    """Mean ln P(token | those before it) over all tokens of a sentence of a pair; at most 0."""
+
+    name = "joint"
+    source = "Meade et al. 2022 (bias-bench)"
+
+
+@dataclass(frozen=True)
+class Joined:
+    """A context and an option as one text, "<context> <option>", tokenized.
+
+    Attributes:
+        context: the context, ended by a full stop.
+        option: the option's sentence.
+        ids: the tokens of both.
+        first: the option's first token.
+    """
+
+    context: str
+    option: str
+    ids: tuple[int, ...]
+    first: int
 
 
 @dataclass(frozen=True)
 class ContextAndOption(CausalMethod):
-    """What the intersentence methods share: where the option begins in "<context> <option>".
+    """What the intersentence methods share: the likelihoods they are made of, A the context and B the option.
 
     Options:
         border: "offsets": the option's tokens are those that reach beyond the context's last character: the
@@ -94,41 +132,133 @@ class ContextAndOption(CausalMethod):
     def recipes(self, example, tokenizer):
         """One Recipe per option of an intersentence example."""
         context = with_full_stop(example.context)
-        return [self._recipe(context, option, tokenizer) for option in example.options]
+        return [self._recipe(context, option.sentence, tokenizer) for option in example.options]
 
     def _recipe(self, context, option, tokenizer):
-        tokens = tokenizer.tokenize(f"{context} {option.sentence}", special=False)
+        tokens = tokenizer.tokenize(f"{context} {option}", special=False)
         if self.border == "offsets":
             first = next(i for i, (_, end) in enumerate(tokens.offsets) if end > len(context))
             straddling = tokens.straddling(len(context))
         else:
             first, straddling = len(tokenizer.encode_bare(context)), 0
-        wanted = self.wanted(first, len(tokens.ids))
-        return Recipe(self.rows_of(tokens.ids, wanted, tokenizer), mean_log, straddling)
+        recipe = self.score(Joined(context, option, tokens.ids, first), tokenizer)
+        return replace(recipe, straddling=straddling)
+
+    def option_given_context(self, joined, tokenizer):
+        """ln PL(B|A)"""
+        wanted = range(joined.first, len(joined.ids))
+        return self.likelihood_of(joined.ids, wanted, " " + joined.option, tokenizer)
+
+    def both(self, joined, tokenizer):
+        """ln PL(AB)"""
+        text = f"{joined.context} {joined.option}"
+        return self.likelihood_of(joined.ids, range(len(joined.ids)), text, tokenizer)
+
+    def option_alone(self, joined, tokenizer):
+        """ln PL(B)"""
+        ids = tokenizer.encode_bare(joined.option)
+        return self.likelihood_of(ids, range(len(ids)), joined.option, tokenizer)
+
+    def context_alone(self, joined, tokenizer):
+        """ln PL(A)"""
+        return self.likelihood_of(joined.ids, range(joined.first), joined.context, tokenizer)
 
 
 @dataclass(frozen=True)
 class Conditional(ContextAndOption):
-    """PL(option | context): mean ln P over the option's tokens, after its context; at most 0."""
+    """ln PL(B|A): mean ln P over the option's tokens, after its context; at most 0."""
 
     name = "conditional"
 
-    def wanted(self, first, end):
-        """The option's tokens."""
-        return range(first, end)
+    def score(self, joined, tokenizer):
+        """The option's Recipe."""
+        return self.option_given_context(joined, tokenizer)
 
 
 @dataclass(frozen=True)
 class Joint(ContextAndOption):
-    """PL(context option): mean ln P over all tokens of both; at most 0."""
+    """ln PL(AB): mean ln P over all tokens of context and option; at most 0."""
 
     name = "joint"
 
-    def wanted(self, first, end):
-        """All tokens."""
-        return range(end)
+    def score(self, joined, tokenizer):
+        """The option's Recipe."""
+        return self.both(joined, tokenizer)
+
+
+@dataclass(frozen=True)
+class ConditionalShare(ContextAndOption):
+    """ln PL(B|A) - ln PL(AB)."""
+
+    name = "conditional_share"
+
+    def score(self, joined, tokenizer):
+        """The option's Recipe."""
+        return difference(self.option_given_context(joined, tokenizer), self.both(joined, tokenizer))
+
+
+@dataclass(frozen=True)
+class Gain(ContextAndOption):
+    """ln PL(B|A) - ln PL(B): what the context adds; with reduction="sum" the ranking of StereoSet's Table 7."""
+
+    name = "gain"
+
+    def score(self, joined, tokenizer):
+        """The option's Recipe."""
+        return difference(self.option_given_context(joined, tokenizer), self.option_alone(joined, tokenizer))
+
+
+@dataclass(frozen=True)
+class JointGain(ContextAndOption):
+    """ln PL(AB) - ln PL(B)."""
+
+    name = "joint_gain"
+
+    def score(self, joined, tokenizer):
+        """The option's Recipe."""
+        return difference(self.both(joined, tokenizer), self.option_alone(joined, tokenizer))
+
+
+@dataclass(frozen=True)
+class Ratio(ContextAndOption):
+    """ln PL(B) - ln PL(A), each alone."""
+
+    name = "ratio"
+
+    def score(self, joined, tokenizer):
+        """The option's Recipe."""
+        return difference(self.option_alone(joined, tokenizer), self.context_alone(joined, tokenizer))
+
+
+@dataclass(frozen=True)
+class Quotient(ContextAndOption):
+    """ln PL(B) / ln PL(A) as it is, no logarithm of anything: larger means less likely, ss and lms come out inverted."""
+
+    name = "quotient"
+    source = "Nadeem et al. 2021, released generative code"
+    preset_only = True
+
+    def score(self, joined, tokenizer):
+        """The option's Recipe."""
+        return combined(
+            self.option_alone(joined, tokenizer), self.context_alone(joined, tokenizer), lambda b, a: b / a
+        )
+
+
+def difference(first, second):
+    """The Recipe of a difference of two scores."""
+    return combined(first, second, lambda a, b: a - b)
+
+
+def combined(first, second, function):
+    """The Recipe of a function of the scores of two."""
+    border = len(first.rows)
+    return Recipe(
+        first.rows + second.rows,
+        lambda values: function(first.combine(values[:border]), second.combine(values[border:])),
+    )
 
 
 def with_full_stop(context):
-    """The context, ended by a "." where it does not end in one of . ! ?."""
+    """The context, ended by a "." where it does not end in one of . ! ?"""
     return context if context.endswith((".", "!", "?")) else context + "."

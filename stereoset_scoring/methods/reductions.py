@@ -4,6 +4,11 @@ from itertools import chain
 from math import exp, fsum, inf, log
 
 
+def total(values):
+    """The sum of all readings: ln of the product of the probabilities."""
+    return fsum(chain.from_iterable(values))
+
+
 def mean_log(values):
     """The mean of all readings: ln of the geometric mean probability."""
     readings = list(chain.from_iterable(values))

@@ -3,7 +3,16 @@
 from dataclasses import fields
 from typing import get_args
 
-from stereoset_scoring.methods.causal import CausalLikelihood, Conditional, Joint
+from stereoset_scoring.methods.causal import (
+    CausalLikelihood,
+    Conditional,
+    ConditionalShare,
+    Gain,
+    Joint,
+    JointGain,
+    Quotient,
+    Ratio,
+)
 from stereoset_scoring.methods.masked import MaskedLikelihood
 from stereoset_scoring.methods.next_sentence import NextSentence
 
@@ -12,24 +21,25 @@ METHODS = {
     ("masked", "intrasentence"): (MaskedLikelihood,),
     ("masked", "intersentence"): (NextSentence,),
     ("causal", "intrasentence"): (CausalLikelihood,),
-    ("causal", "intersentence"): (Conditional, Joint),
+    ("causal", "intersentence"): (Conditional, Joint, ConditionalShare, Gain, JointGain, Ratio, Quotient),
 }
 
-# preset -> method class -> the options that reproduce somebody's released code.
 _PASTED = {"text": "pasted"}
 _RELEASED_BOS = {"bos": "released"}
+_MULTILINGUAL_PAIR = {"bos": "released", "bos_text": "<|endoftext|>", "border": "length"}
+# preset -> method -> the options that reproduce somebody's released code; the first method of a task is its default.
 PRESETS = {
     "stereoset": {
         MaskedLikelihood: {**_PASTED, "sentence_space": True},
         NextSentence: {},
         CausalLikelihood: _RELEASED_BOS,
+        Quotient: {**_RELEASED_BOS, "border": "length"},
     },
     "multilingual": {
         MaskedLikelihood: _PASTED,
         NextSentence: {},
-        CausalLikelihood: {**_RELEASED_BOS, "bos_text": "<|endoftext|>"},
-        Conditional: {**_RELEASED_BOS, "bos_text": "<|endoftext|>", "border": "length"},
-        Joint: {**_RELEASED_BOS, "bos_text": "<|endoftext|>", "border": "length"},
+        CausalLikelihood: {"bos": "released", "bos_text": "<|endoftext|>"},
+        **dict.fromkeys((Conditional, Joint, ConditionalShare, Gain, JointGain, Ratio), _MULTILINGUAL_PAIR),
     },
     "bias-bench": {
         MaskedLikelihood: {**_PASTED, "attribute_space": True},
@@ -57,8 +67,13 @@ def choose_method(family, task, name=None, preset=None, options=None):
         raise ValueError(f"There is no method for a {family} model on {task}: score another task.")
     if name is not None and name not in by_name:
         raise ValueError(f"Method {name!r} is not defined for a {family} model on {task}: choose {_one_of(by_name)}.")
-    bundles = {method: {} for method in by_name.values()} if preset is None else preset_named(preset)
+    if preset is None:
+        bundles = {method: {} for method in by_name.values() if not hasattr(method, "preset_only")}
+    else:
+        bundles = preset_named(preset)
     method = by_name[name] if name else next((one for one in by_name.values() if one in bundles), None)
+    if preset is None and method not in bundles:
+        raise ValueError(f"Method {name!r} only repeats a released code: ask for the preset that it belongs to.")
     if method not in bundles:
         raise ValueError(
             f"Preset {preset!r} has no {name or 'method'} for a {family} model on {task}: leave the preset out."

@@ -1,0 +1,50 @@
+# Everything on a fresh machine with Python 3.11 or newer, make and git.
+# Without a GPU, `PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu make …` fetches a smaller torch.
+
+PYTHON ?= python3
+LAUNCH = .venv/bin/accelerate launch --num_machines 1 --num_processes 1 --mixed_precision no --dynamo_backend no
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help score test lint suite test-compat clean
+
+help:
+	@echo 'make score        score the built-in sample and print its table (sets up .venv)'
+	@echo 'make test         lint and test (sets up .venv)'
+	@echo 'make test-compat  test data and metric with the oldest datasets supported (sets up .venv-compat)'
+	@echo 'make clean        remove what these made'
+	@echo 'Another Python: make PYTHON=python3.12 …'
+
+score: .venv/installed
+	$(LAUNCH) scripts/score.py --sample --output-dir runs/sample
+
+test: lint suite
+
+lint: .venv/installed
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+
+suite: .venv/installed
+	.venv/bin/python -m pytest
+
+test-compat: .venv-compat/installed
+	.venv-compat/bin/python -m pytest tests/dataset tests/metric
+
+clean:
+	rm -rf .venv .venv-compat build runs *.egg-info .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamps are newer than what the environments were made from.
+.venv/installed: REQUIREMENTS = --editable '.[scoring,test]'
+.venv/installed: CONSTRAINTS = constraints.txt
+.venv-compat/installed: REQUIREMENTS = --editable . pytest hypothesis
+.venv-compat/installed: CONSTRAINTS = constraints-compat.txt
+.venv/installed: constraints.txt
+.venv-compat/installed: constraints-compat.txt
+.venv/installed .venv-compat/installed: setup.cfg pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo '$(PYTHON) is missing or older than 3.11: name another one, as in make PYTHON=python3.12.' >&2; exit 1; }
+	@echo 'Installing into $(@D); the first time takes minutes.'
+	@$(PYTHON) -m venv $(@D)
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) $(REQUIREMENTS)
+	@touch $@
