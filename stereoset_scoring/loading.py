@@ -11,6 +11,7 @@ from transformers import (
     AutoModelForCausalLM,
     AutoModelForMaskedLM,
     AutoModelForNextSentencePrediction,
+    AutoModelForSeq2SeqLM,
     AutoTokenizer,
 )
 from transformers.models.auto.modeling_auto import (
@@ -18,6 +19,7 @@ from transformers.models.auto.modeling_auto import (
     MODEL_FOR_MASKED_LM_MAPPING_NAMES,
     MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING_NAMES,
     MODEL_FOR_PRETRAINING_MAPPING_NAMES,
+    MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES,
 )
 
 from stereoset_scoring.engines.engine import ENGINES
@@ -25,18 +27,22 @@ from stereoset_scoring.tokens import Tokenizer
 
 AUTO_CLASSES = {
     "masked": AutoModelForMaskedLM,
+    "permutation": AutoModelForCausalLM,  # where transformers keeps XLNet
     "causal": AutoModelForCausalLM,
+    "seq2seq": AutoModelForSeq2SeqLM,
     "next_sentence": AutoModelForNextSentencePrediction,
 }
 ARCHITECTURES = {
     "masked": MODEL_FOR_MASKED_LM_MAPPING_NAMES,
-    "causal": MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    "permutation": {"xlnet": MODEL_FOR_CAUSAL_LM_MAPPING_NAMES["xlnet"]},
+    "causal": {kind: name for kind, name in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.items() if kind != "xlnet"},
+    "seq2seq": MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES,
     "next_sentence": MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING_NAMES,
 }
 
 
 def family_of(config):
-    """The kind of model that a configuration describes: "masked" or "causal".
+    """The kind of model that a configuration describes: "masked", "permutation", "causal" or "seq2seq".
 
     Asked of the architecture that the checkpoint was saved as, then of what its model type can be; never of
     the checkpoint's name.
@@ -48,16 +54,15 @@ def family_of(config):
     remote = getattr(config, "auto_map", {})
     # Encoder-decoders first: some of them can also be opened as causal models, with half of their weights.
     if config.is_encoder_decoder:
-        raise ValueError(f"A {kind} checkpoint is an encoder-decoder, and those have no method yet.")
-    if kind == "xlnet":
-        raise ValueError("An xlnet checkpoint is a permutation language model, and those have no method yet.")
-    for family in ("masked", "causal"):
+        return "seq2seq"
+    for family in ("masked", "permutation", "causal"):
         if AUTO_CLASSES[family].__name__ in remote or ARCHITECTURES[family].get(kind) in saved_as:
             return family
     if kind in ARCHITECTURES["masked"] and not getattr(config, "is_decoder", False):
         return "masked"
-    if kind in ARCHITECTURES["causal"]:
-        return "causal"
+    for family in ("permutation", "causal"):
+        if kind in ARCHITECTURES[family]:
+            return family
     raise ValueError(
         f"A {kind} checkpoint ({', '.join(saved_as) or 'no architecture named'}) has no language-model head: "
         "give a masked or a causal language model."
@@ -112,8 +117,8 @@ class Checkpoint:
             self.config = AutoConfig.from_pretrained(self.name, **self._where)
         except OSError as error:
             raise OSError(
-                f"{self.name} is neither a folder with a model nor within reach on the hub: check the name, or download "
-                f"the model first ({str(error).splitlines()[0]})"
+                f"{self.name} is neither a folder with a model nor within reach on the hub: check the name, or "
+                f"download the model first ({str(error).splitlines()[0]})"
             ) from error
         self.family = family_of(self.config)
         self.tokenizer = Tokenizer(AutoTokenizer.from_pretrained(self.name, **self._where))
@@ -198,7 +203,7 @@ class ModelInMemory:
             if architecture not in (
                 ARCHITECTURES[kind].get(model_type),
                 # One class with both heads.
-                kind != "causal" and MODEL_FOR_PRETRAINING_MAPPING_NAMES.get(model_type),
+                kind in ("masked", "next_sentence") and MODEL_FOR_PRETRAINING_MAPPING_NAMES.get(model_type),
             ):
                 raise ValueError(
                     f"A {architecture} in memory has no {_words(kind)} head: choose another method, or give "
@@ -249,4 +254,4 @@ def _dtype(dtype):
 
 
 def _words(kind):
-    return {"masked": "masked-language-model", "causal": "causal", "next_sentence": "next-sentence"}[kind]
+    return {"masked": "masked-language-model", "seq2seq": "encoder-decoder"}.get(kind, kind.replace("_", "-"))

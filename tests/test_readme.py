@@ -27,7 +27,7 @@ def blocks(repository, language):
 
 @pytest.fixture(scope="module")
 def newcomer(repository, shared, tmp_path_factory):
-    """A function that runs a command in a folder with the checkout's scripts, a mirror, and models under their names."""
+    """Runs a command in a folder with the checkout's scripts, a mirror, and models under their names."""
     folder = tmp_path_factory.mktemp("newcomer")
     (folder / "scripts").symlink_to(repository / "scripts")
     (folder / "Makefile").symlink_to(repository / "Makefile")

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import torch
 
 from stereoset_scoring.engines.padding import pad
+from stereoset_scoring.rows import GREEDY
 
 
 class Engine:
@@ -30,7 +31,8 @@ class Engine:
         places = sorted({(b, position) for b, row in enumerate(rows) for position, _ in row.reads})
         logits = self.logits(rows, places)  # (N, V)
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-        log_totals = logits.logsumexp(-1)  # (N,)
+        among = logits if rows[0].among is None else logits[:, list(rows[0].among)]
+        log_totals = among.logsumexp(-1)  # (N,)
         index = {place: n for n, place in enumerate(places)}
         reads = [(index[b, position], token) for b, row in enumerate(rows) for position, token in row.reads]
         at, tokens = torch.tensor(reads, device=logits.device).unbind(1)  # (R,), (R,)
@@ -41,8 +43,8 @@ class Engine:
         """(N, V) outputs at the N (row, position) places."""
         raise NotImplementedError
 
-    def forward(self, rows):
-        """The model's output for a batch of rows, padded on the right."""
+    def inputs(self, rows):
+        """The model's inputs for a batch of rows, padded on the right."""
         device = self.model.device
         ids = pad([row.ids for row in rows], self.pad_token_id, device)  # (B, T)
         inputs = {"input_ids": ids, "attention_mask": pad([[1] * len(row.ids) for row in rows], 0, device)}
@@ -50,19 +52,24 @@ class Engine:
             inputs["token_type_ids"] = pad([row.segments for row in rows], 0, device)
         if "use_cache" in self._accepts:
             inputs["use_cache"] = False
-        return self.model(**inputs)
+        return inputs
 
 
 class LanguageModelEngine(Engine):
-    """Masked and causal models: the output at a position is a distribution over the vocabulary."""
+    """Models whose output at a position is a distribution over the vocabulary."""
 
     def logits(self, rows, places):
         """(N, V) outputs at the places; the vocabulary is projected there and nowhere else."""
-        where = tuple(torch.tensor(places, device=self.model.device).unbind(1))  # (N,), (N,)
+        where = self.where(rows, places)
+        inputs = self.inputs(rows)
         with self._projection_only_at(where) as projected:
-            output = self.forward(rows)
+            output = self.model(**inputs)
         logits = output.prediction_logits if "prediction_logits" in output else output.logits
         return logits if projected else logits[where]
+
+    def where(self, rows, places):
+        """The places as index tensors (N,), (N,) into the model's output."""
+        return tuple(torch.tensor(places, device=self.model.device).unbind(1))
 
     @contextmanager
     def _projection_only_at(self, where):
@@ -90,13 +97,78 @@ class LanguageModelEngine(Engine):
             handle.remove()
 
 
+class MaskedEngine(LanguageModelEngine):
+    """Masked models; rows that say so are weighted by attention."""
+
+    def log_probs(self, rows):
+        """As Engine; the values of weighted rows are multiplied by the attention that their positions receive."""
+        values = super().log_probs(rows)
+        if not rows[0].weighted:
+            return values
+        return [
+            [value * weights[position] for value, (position, _) in zip(of_row, row.reads, strict=True)]
+            for of_row, row, weights in zip(values, rows, self._attention_received(rows), strict=True)
+        ]
+
+    @torch.no_grad()
+    def _attention_received(self, rows):
+        """Of each row, by position: the attention received, a mean over layers, heads and the row's own positions."""
+        implementation = self.model.config._attn_implementation
+        self.model.set_attn_implementation("eager")  # the only one that gives its weights
+        try:
+            attentions = self.model(**self.inputs(rows), output_attentions=True).attentions
+        finally:
+            self.model.set_attn_implementation(implementation)
+        mean = torch.stack([layer.double().mean(1) for layer in attentions]).mean(0)  # (B, T, T)
+        return [mean[b, : len(row.ids)].mean(0).tolist() for b, row in enumerate(rows)]
+
+
+class PermutationEngine(LanguageModelEngine):
+    """XLNet, read at a mask or by a query of its own."""
+
+    def inputs(self, rows):
+        """The model's inputs; for rows that are queried, which position each of them asks for."""
+        inputs = super().inputs(rows)
+        if rows[0].query:
+            batch, length = inputs["input_ids"].shape
+            asked = torch.tensor([row.reads[0][0] for row in rows], device=self.model.device)  # (B,)
+            mapping = torch.nn.functional.one_hot(asked, length).to(self.model.dtype)  # (B, T)
+            inputs["target_mapping"] = mapping[:, None]  # (B, 1, T)
+            inputs["perm_mask"] = mapping[:, None].expand(batch, length, length)  # nobody sees what is asked for
+        return inputs
+
+    def where(self, rows, places):
+        """The places; a queried row has one output."""
+        return super().where(rows, [(row, 0) for row, _ in places] if rows[0].query else places)
+
+
+class Seq2SeqEngine(LanguageModelEngine):
+    """Encoder-decoders, read at positions of the decoder."""
+
+    def inputs(self, rows):
+        """The model's inputs, the decoder's with its start token and the likeliest tokens put in where asked."""
+        inputs = super().inputs(rows)
+        start = self.model.config.decoder_start_token_id
+        decoder = pad([(start, *row.decoder) for row in rows], self.pad_token_id, self.model.device)  # (B, D)
+        if GREEDY in rows[0].decoder:
+            first = self.model(**inputs, decoder_input_ids=decoder[:, :1]).logits  # (B, 1, V)
+            decoder = torch.where(decoder == GREEDY, first.argmax(-1), decoder)
+        return {**inputs, "decoder_input_ids": decoder}
+
+
 class NextSentenceEngine(Engine):
     """Next-sentence heads: the output is one distribution over two classes per row."""
 
     def logits(self, rows, places):
         """(B, 2) outputs of the head."""
-        output = self.forward(rows)
+        output = self.model(**self.inputs(rows))
         return output.seq_relationship_logits if "seq_relationship_logits" in output else output.logits
 
 
-ENGINES = {"masked": LanguageModelEngine, "causal": LanguageModelEngine, "next_sentence": NextSentenceEngine}
+ENGINES = {
+    "masked": MaskedEngine,
+    "permutation": PermutationEngine,
+    "causal": LanguageModelEngine,
+    "seq2seq": Seq2SeqEngine,
+    "next_sentence": NextSentenceEngine,
+}

@@ -232,7 +232,7 @@ class Ratio(ContextAndOption):
 
 @dataclass(frozen=True)
 class Quotient(ContextAndOption):
-    """ln PL(B) / ln PL(A) as it is, no logarithm of anything: larger means less likely, ss and lms come out inverted."""
+    """ln PL(B) / ln PL(A), no logarithm of anything: larger means less likely, so ss and lms come out inverted."""
 
     name = "quotient"
     source = "Nadeem et al. 2021, released generative code"
@@ -240,9 +240,7 @@ class Quotient(ContextAndOption):
 
     def score(self, joined, tokenizer):
         """The option's Recipe."""
-        return combined(
-            self.option_alone(joined, tokenizer), self.context_alone(joined, tokenizer), lambda b, a: b / a
-        )
+        return combined(self.option_alone(joined, tokenizer), self.context_alone(joined, tokenizer), lambda b, a: b / a)
 
 
 def difference(first, second):

@@ -10,27 +10,48 @@ from stereoset_scoring.methods.causal import (
     Gain,
     Joint,
     JointGain,
+    PairJoint,
     Quotient,
     Ratio,
 )
-from stereoset_scoring.methods.masked import MaskedLikelihood
+from stereoset_scoring.methods.masked import MaskedLikelihood, WordL2R
 from stereoset_scoring.methods.next_sentence import NextSentence
+from stereoset_scoring.methods.permutation import PermutationLikelihood
+from stereoset_scoring.methods.pseudo_likelihood import (
+    AUL,
+    AULA,
+    PLL,
+    DifferingTokens,
+    PairPseudoLikelihood,
+    PLLWordL2R,
+    PseudoLikelihood,
+)
+from stereoset_scoring.methods.seq2seq import SpanConditional, SpanLikelihood, TextToTextNextSentence
 
+_WHOLE_SENTENCE = (PLL, PLLWordL2R, AUL, AULA)
 # (family, task) -> its methods; the first is the default.
 METHODS = {
-    ("masked", "intrasentence"): (MaskedLikelihood,),
-    ("masked", "intersentence"): (NextSentence,),
+    ("masked", "intrasentence"): (MaskedLikelihood, PseudoLikelihood, WordL2R, *_WHOLE_SENTENCE),
+    ("masked", "intersentence"): (NextSentence, PseudoLikelihood, *_WHOLE_SENTENCE),
+    ("masked", "pairs"): (PairPseudoLikelihood, DifferingTokens, *_WHOLE_SENTENCE),
+    ("permutation", "intrasentence"): (PermutationLikelihood,),
     ("causal", "intrasentence"): (CausalLikelihood,),
     ("causal", "intersentence"): (Conditional, Joint, ConditionalShare, Gain, JointGain, Ratio, Quotient),
+    ("causal", "pairs"): (PairJoint,),
+    ("seq2seq", "intrasentence"): (SpanLikelihood,),
+    ("seq2seq", "intersentence"): (SpanConditional, TextToTextNextSentence),
 }
 
 _PASTED = {"text": "pasted"}
 _RELEASED_BOS = {"bos": "released"}
-_MULTILINGUAL_PAIR = {"bos": "released", "bos_text": "<|endoftext|>", "border": "length"}
-# preset -> method -> the options that reproduce somebody's released code; the first method of a task is its default.
+_MULTILINGUAL_BOS = {"bos": "released", "bos_text": "<|endoftext|>"}
+_MULTILINGUAL_PAIR = {**_MULTILINGUAL_BOS, "border": "length"}
+# preset -> method -> the options that reproduce somebody's released code; of a task's methods, in the order of METHODS,
+# the first one that the preset holds is its default.
 PRESETS = {
     "stereoset": {
         MaskedLikelihood: {**_PASTED, "sentence_space": True},
+        PermutationLikelihood: _PASTED,
         NextSentence: {},
         CausalLikelihood: _RELEASED_BOS,
         Quotient: {**_RELEASED_BOS, "border": "length"},
@@ -38,12 +59,20 @@ PRESETS = {
     "multilingual": {
         MaskedLikelihood: _PASTED,
         NextSentence: {},
-        CausalLikelihood: {"bos": "released", "bos_text": "<|endoftext|>"},
+        CausalLikelihood: _MULTILINGUAL_BOS,
         **dict.fromkeys((Conditional, Joint, ConditionalShare, Gain, JointGain, Ratio), _MULTILINGUAL_PAIR),
+        SpanLikelihood: {**_PASTED, "first": "greedy"},
+        SpanConditional: {"end": True},
+        TextToTextNextSentence: {"before": "greedy"},
     },
     "bias-bench": {
         MaskedLikelihood: {**_PASTED, "attribute_space": True},
         CausalLikelihood: _RELEASED_BOS,
+        DifferingTokens: {"decimals": 3},
+        PairJoint: _RELEASED_BOS,
+    },
+    "crows-pairs": {
+        PairPseudoLikelihood: {"lowercase": True, "sentence_space": True, "decimals": 3},
     },
 }
 
@@ -52,8 +81,8 @@ def choose_method(family, task, name=None, preset=None, options=None):
     """The method for a kind of model and a task, with its options set.
 
     Args:
-        family: "masked" or "causal".
-        task: "intrasentence" or "intersentence".
+        family: "masked", "permutation", "causal" or "seq2seq".
+        task: "intrasentence", "intersentence" or "pairs".
         name: a method's name; None for the default.
         preset: a name in PRESETS, whose options come before the method's own defaults.
         options: options by name, which come before the preset's; those that the method does not have are left
