@@ -96,4 +96,6 @@ def read_example(row):
     for option in example.options:
         if not option.sentence:
             raise ValueError(f"Option {option.id!r} of example {example.id!r} has an empty sentence: give its text.")
+        if option.word is not None and not option.word.strip():
+            raise ValueError(f"Option {option.id!r} of example {example.id!r} has an empty word: say what fills BLANK.")
     return example

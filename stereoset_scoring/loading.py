@@ -1,6 +1,7 @@
 """From a name, a folder or a model in memory to a checkpoint whose heads can be asked."""
 
 import hashlib
+import inspect
 from functools import cached_property
 
 import torch
@@ -41,16 +42,20 @@ ARCHITECTURES = {
 }
 
 
-def family_of(config):
+def family_of(config, architectures=None):
     """The kind of model that a configuration describes: "masked", "permutation", "causal" or "seq2seq".
 
     Asked of the architecture that the checkpoint was saved as, then of what its model type can be; never of
     the checkpoint's name.
 
+    Args:
+        config: a transformers configuration.
+        architectures: names of classes, should they be known better than from the configuration.
+
     Raises:
         ValueError: if it is a kind that has no methods here.
     """
-    kind, saved_as = config.model_type, config.architectures or []
+    kind, saved_as = config.model_type, architectures or config.architectures or []
     remote = getattr(config, "auto_map", {})
     # Encoder-decoders first: some of them can also be opened as causal models, with half of their weights.
     if config.is_encoder_decoder:
@@ -89,9 +94,9 @@ class Head:
         """How many tokens the model reads at most; None where there is no limit."""
         return longest_input(self.engine.model)
 
-    @cached_property
+    @property
     def fingerprint(self):
-        """sha256 over names, shapes, dtypes and bytes of the weights as they lie in memory."""
+        """sha256 over names, shapes, dtypes and bytes of the weights as they lie in memory now."""
         return fingerprint(self.engine.model)
 
 
@@ -174,11 +179,12 @@ class ModelInMemory:
     revision = commit = None
 
     def __init__(self, model, tokenizer):
-        model = extract_model_from_parallel(model)
+        model = extract_model_from_parallel(model, keep_torch_compile=False)
         self.model, self.config = model, model.config
+        self._classes = [one.__name__ for one in type(without_adapter(model)).__mro__]
         self.name = self.config.name_or_path or type(model).__name__
         self.tokenizer = Tokenizer(tokenizer)
-        self.family = family_of(self.config)
+        self.family = family_of(self.config, self._classes)
         self._heads = {}
 
     @property
@@ -198,24 +204,27 @@ class ModelInMemory:
             ValueError: if the model in memory does not have that head.
         """
         if kind not in self._heads:
-            bare = self.model.get_base_model() if hasattr(self.model, "get_base_model") else self.model
-            architecture, model_type = type(bare).__name__, self.config.model_type
-            if architecture not in (
-                ARCHITECTURES[kind].get(model_type),
-                # One class with both heads.
-                kind in ("masked", "next_sentence") and MODEL_FOR_PRETRAINING_MAPPING_NAMES.get(model_type),
-            ):
+            model_type = self.config.model_type
+            wanted = {ARCHITECTURES[kind].get(model_type)}
+            if kind in ("masked", "next_sentence") and model_type in ARCHITECTURES["next_sentence"]:
+                wanted.add(MODEL_FOR_PRETRAINING_MAPPING_NAMES.get(model_type))  # one class with both heads
+            if not wanted & set(self._classes):
                 raise ValueError(
-                    f"A {architecture} in memory has no {_words(kind)} head: choose another method, or give "
+                    f"A {self._classes[0]} in memory has no {_words(kind)} head: choose another method, or give "
                     f"a {ARCHITECTURES[kind].get(model_type, 'model that has one')}."
                 )
             self._heads[kind] = Head(_engine(kind, self.model, self.tokenizer))
         return self._heads[kind]
 
 
+def without_adapter(model):
+    """The transformers model inside an adapter of PEFT, or the model itself."""
+    return model.get_base_model() if hasattr(model, "get_base_model") else model
+
+
 def longest_input(model):
     """How many tokens a model reads at most, special ones included; None where positions are not counted."""
-    longest = getattr(model.config, "max_position_embeddings", None)
+    longest = getattr(model.config.get_text_config(), "max_position_embeddings", None)
     if not isinstance(longest, int) or longest <= 0:
         return None
     for name, module in model.named_modules():
@@ -241,14 +250,15 @@ def default_device():
 
 def _engine(kind, model, tokenizer):
     pad = tokenizer.hub.pad_token_id
-    return ENGINES[kind](model, 0 if pad is None else pad)
+    accepts = inspect.signature(without_adapter(model).forward).parameters
+    return ENGINES[kind](model, 0 if pad is None else pad, accepts)
 
 
 def _dtype(dtype):
     if dtype is None or dtype == "auto" or isinstance(dtype, torch.dtype):
         return dtype or "auto"
     found = getattr(torch, dtype, None)
-    if not isinstance(found, torch.dtype):
+    if not isinstance(found, torch.dtype) or not found.is_floating_point:
         raise ValueError(f"There is no dtype {dtype!r}: choose auto, float32, bfloat16, float16 or float64.")
     return found
 

@@ -1,12 +1,12 @@
 """One model, asked for the log-probabilities of a batch of rows."""
 
-import inspect
 from contextlib import contextmanager
+from functools import cached_property
 
 import torch
 
 from stereoset_scoring.engines.padding import pad
-from stereoset_scoring.rows import GREEDY
+from stereoset_scoring.rows import GREEDY, Row
 
 
 class Engine:
@@ -15,19 +15,35 @@ class Engine:
     Args:
         model: a transformers model on its device.
         pad_token_id: what to pad with; any id will do, since padding is masked.
+        accepts: names of the inputs that the model takes.
     """
 
-    def __init__(self, model, pad_token_id):
+    def __init__(self, model, pad_token_id, accepts):
         self.model = model
         self.pad_token_id = pad_token_id
-        self._accepts = inspect.signature(model.forward).parameters
+        self._accepts = accepts
 
-    @torch.no_grad()  # not inference_mode: what a model in training caches must stay fit for a backward pass
+    @cached_property
+    def padding_is_inert(self):
+        """Whether a row's output is the same beside longer rows."""
+        return True
+
     def log_probs(self, rows):
         """ln P, in nats, of each row's reads: a list of lists of float, aligned with rows and their reads.
 
-        Computed in one forward pass; in float32 whatever the model's dtype, float64 models in float64.
+        Computed in one forward pass, or in one for each length where the model does not ignore padding; in float32
+        whatever the model's dtype, float64 models in float64.
         """
+        if len({len(row.ids) for row in rows}) == 1 or self.padding_is_inert:
+            return self._log_probs(rows)
+        found = {}
+        for length in {len(row.ids) for row in rows}:
+            same = [i for i, row in enumerate(rows) if len(row.ids) == length]
+            found.update(zip(same, self._log_probs([rows[i] for i in same]), strict=True))
+        return [found[i] for i in range(len(rows))]
+
+    @torch.no_grad()  # not inference_mode: what a model in training caches must stay fit for a backward pass
+    def _log_probs(self, rows):
         places = sorted({(b, position) for b, row in enumerate(rows) for position, _ in row.reads})
         logits = self.logits(rows, places)  # (N, V)
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
@@ -47,7 +63,8 @@ class Engine:
         """The model's inputs for a batch of rows, padded on the right."""
         device = self.model.device
         ids = pad([row.ids for row in rows], self.pad_token_id, device)  # (B, T)
-        inputs = {"input_ids": ids, "attention_mask": pad([[1] * len(row.ids) for row in rows], 0, device)}
+        mask = pad([[1] * len(row.ids) for row in rows], 0, device)  # (B, T)
+        inputs = {"input_ids": ids, "attention_mask": mask, "return_dict": True}
         if rows[0].segments is not None and "token_type_ids" in self._accepts:
             inputs["token_type_ids"] = pad([row.segments for row in rows], 0, device)
         if "use_cache" in self._accepts:
@@ -97,12 +114,31 @@ class LanguageModelEngine(Engine):
             handle.remove()
 
 
-class MaskedEngine(LanguageModelEngine):
+class BidirectionalEngine(Engine):
+    """Models in which a position may see those after it, padding included where the architecture mixes positions
+    by other means than attention (convolutions in ConvBERT, Fourier transforms in FNet)."""
+
+    @cached_property
+    @torch.no_grad()
+    def padding_is_inert(self):
+        """Whether a row's output is the same beside longer rows: tried once, on two made-up rows."""
+        short, long = (tuple(1 + i % 9 for i in range(length)) for length in (6, 12))
+        rows = [Row("", ids, (), (0,) * len(ids)) for ids in (short, long)]
+        alone, padded = (self.hidden(some)[0, : len(short)].float() for some in (rows[:1], rows))
+        tolerance = 1e-3 if self.model.dtype in (torch.float32, torch.float64) else 0.25
+        return torch.allclose(alone, padded, rtol=tolerance, atol=tolerance)
+
+    def hidden(self, rows):
+        """(B, T, H) last hidden states."""
+        return self.model(**self.inputs(rows), output_hidden_states=True).hidden_states[-1]
+
+
+class MaskedEngine(BidirectionalEngine, LanguageModelEngine):
     """Masked models; rows that say so are weighted by attention."""
 
-    def log_probs(self, rows):
+    def _log_probs(self, rows):
         """As Engine; the values of weighted rows are multiplied by the attention that their positions receive."""
-        values = super().log_probs(rows)
+        values = super()._log_probs(rows)
         if not rows[0].weighted:
             return values
         return [
@@ -123,7 +159,7 @@ class MaskedEngine(LanguageModelEngine):
         return [mean[b, : len(row.ids)].mean(0).tolist() for b, row in enumerate(rows)]
 
 
-class PermutationEngine(LanguageModelEngine):
+class PermutationEngine(BidirectionalEngine, LanguageModelEngine):
     """XLNet, read at a mask or by a query of its own."""
 
     def inputs(self, rows):
@@ -156,7 +192,7 @@ class Seq2SeqEngine(LanguageModelEngine):
         return {**inputs, "decoder_input_ids": decoder}
 
 
-class NextSentenceEngine(Engine):
+class NextSentenceEngine(BidirectionalEngine):
     """Next-sentence heads: the output is one distribution over two classes per row."""
 
     def logits(self, rows, places):

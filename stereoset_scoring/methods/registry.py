@@ -122,6 +122,30 @@ def preset_named(name):
     return PRESETS[name]
 
 
+def check_names(family, methods):
+    """Refuse a method's name, or a task's, that no method of a family knows.
+
+    Args:
+        family: a kind of model.
+        methods: None, a name, or a mapping of task to name.
+
+    Raises:
+        ValueError: if a name is unknown.
+    """
+    tasks = {task: {method.name for method in some} for (kind, task), some in METHODS.items() if kind == family}
+    if isinstance(methods, str):
+        methods = dict.fromkeys([task for task, names in tasks.items() if methods in names], methods) or {"": methods}
+    for task, name in (methods or {}).items():
+        if task and task not in tasks:
+            raise ValueError(f"A {family} model has no task {task!r}: choose {_one_of(tasks)}.")
+        known = tasks[task] if task else set().union(*tasks.values())
+        if name not in known:
+            where = f" on {task}" if task else ""
+            raise ValueError(
+                f"Method {name!r} is not defined for a {family} model{where}: choose {_one_of(sorted(known))}."
+            )
+
+
 def check_options(family, options):
     """Refuse what no method of a family knows.
 

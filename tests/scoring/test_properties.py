@@ -59,7 +59,8 @@ def tokenized_text(draw):
         offsets += [(at, min(at + width, len(text)))] * draw(st.sampled_from([0, 1, 1, 1, 2]))
         at += width
     offsets.append((0, 0))
-    return Tokens(text, tuple(range(len(offsets))), tuple(offsets), None)
+    count = len(offsets)
+    return Tokens(text, tuple(range(count)), tuple(offsets), None, (False,) * count, (0,) * count)
 
 
 def holds(span, characters):

@@ -1,6 +1,7 @@
 """Scoring with several processes, run as `accelerate launch` runs it."""
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -41,7 +42,7 @@ def launch(repository):
 def test_two_processes_give_the_scores_of_one_and_each_has_them_all(launch, folder):
     done = launch(str(folder("bert")), str(folder("gpt2")))
     assert done.returncode == 0, done.stderr[-3000:]
-    assert sorted(done.stdout.splitlines()) == [f"process {i} of 2 agrees" for i in (0, 1)]
+    assert sorted(re.findall(r"process (\d) of 2 agrees", done.stdout)) == ["0", "1"]  # their lines may run together
 
 
 def test_one_process_is_enough_for_score_everywhere(scorer_of, intrasentence):
