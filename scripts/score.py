@@ -13,41 +13,66 @@ from pathlib import Path
 
 import torch
 from accelerate import PartialState
-from report import make_results, render
+from report import make_results, render, render_difference
 from transformers.utils import logging
 
 from stereoset_dataset import load_stereoset
-from stereoset_scoring.methods.registry import METHODS, PRESETS
+from stereoset_scoring.examples import as_pair
+from stereoset_scoring.methods.registry import METHODS, PRESETS, methods_table
 from stereoset_scoring.predictions import option_ids, write_predictions
 from stereoset_scoring.record import model_record, signature, task_record, versions
 from stereoset_scoring.runner import score_everywhere
 from stereoset_scoring.sample import build_model, load_sample
-from stereoset_scoring.scorer import load_scorer
+from stereoset_scoring.scorer import Scorer, load_scorer
 from stereoset_scoring.store import write_json
 
-TASKS = ("intrasentence", "intersentence")
+TASKS = ("intrasentence", "intersentence", "crows_pairs", "intrasentence_pairs")
+TRANSLATED = TASKS[:2]
+TASK_OF = dict.fromkeys(TASKS[2:], "pairs")  # what a scorer calls them
+DEFAULTS = "defaults"
 LANGUAGES = ("en", "de", "es", "fr", "tr")
 
 
 def main():
     """Data, model, scores, files, table."""
     args = parse_args()
+    if args.list_methods:
+        print(methods_table())
+        return
     state = PartialState()
     args.output_dir.mkdir(parents=True, exist_ok=True)
     data = load_data(args, state)
-    scorer = load_model(args, state)
+    source = load_model(args, state).source
+    if args.compare_presets:
+        results = [
+            run(args, state, source, data, None if preset == DEFAULTS else preset, args.output_dir / preset)
+            for preset in args.compare_presets
+        ]
+        if state.is_main_process:
+            print(render_difference(*results, *args.compare_presets))
+    else:
+        run(args, state, source, data, args.preset, args.output_dir)
+    if state.num_processes > 1:
+        state.destroy_process_group()
+
+
+def run(args, state, source, data, preset, folder):
+    """Score the data and write and print what came out; the main process returns the results."""
+    scorer = Scorer(source, methods_by_task(args.method), preset, options(args.option), args.max_tokens)
     jobs = {config: scorer.plan(rows) for config, rows in data.items()}
     record = describe(args, state, scorer, jobs)
     if state.is_main_process:
         print(headline(record["model"]))
     scores = {config: score_everywhere(scorer, job, progress=config) for config, job in jobs.items()}
-    if state.is_main_process:
-        for config, rows in data.items():
-            method = scorer.method(config.partition("_")[0])
-            record["tasks"][config] = task_record(method, rows, jobs[config], scores[config])
-        print(write_files(args, record, data, scores))
-    if state.num_processes > 1:
-        state.destroy_process_group()
+    if not state.is_main_process:
+        return None
+    for config, rows in data.items():
+        method = scorer.method(TASK_OF.get(config) or config.partition("_")[0])
+        record["tasks"][config] = task_record(method, rows, jobs[config], scores[config])
+    folder.mkdir(exist_ok=True)
+    results, table = write_files(args, folder, record, data, scores)
+    print(table)
+    return results
 
 
 def parse_args():
@@ -59,7 +84,7 @@ def parse_args():
         action="store_true",
         help="score the built-in examples; without --model, a model built on the spot",
     )
-    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=TASKS)
+    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=TRANSLATED)
     parser.add_argument("--languages", nargs="+", choices=LANGUAGES, default=["en"])
     parser.add_argument("--split", choices=("validation", "test"), default="validation")
     parser.add_argument(
@@ -70,6 +95,11 @@ def parse_args():
         + ", ".join(sorted({one.name for some in METHODS.values() for one in some})),
     )
     parser.add_argument("--preset", choices=sorted(PRESETS), help="the options of somebody's released code")
+    parser.add_argument("--option", nargs="+", metavar="NAME=VALUE", help="options of the methods: see --list-methods")
+    parser.add_argument(
+        "--compare-presets", nargs=2, choices=[DEFAULTS, *sorted(PRESETS)], help="both, and the difference"
+    )
+    parser.add_argument("--list-methods", action="store_true", help="every method with its source, and nothing else")
     parser.add_argument("--scale", choices=("log", "probability"), default="log", help="what scores.json holds")
     parser.add_argument("--data-dir", type=Path, help="a mirror of the upstream files, instead of the network")
     parser.add_argument(
@@ -79,14 +109,22 @@ def parse_args():
     parser.add_argument("--max-tokens", type=int, help="tokens, padding included, in one forward pass")
     parser.add_argument("--limit", type=int, help="only the first examples of each task: a PARTIAL result")
     parser.add_argument("--trust-remote-code", action="store_true", help="run code that comes with the model")
-    parser.add_argument("--output-dir", type=Path, required=True)
+    parser.add_argument("--output-dir", type=Path, help="where the files go")
     args = parser.parse_args()
+    if args.list_methods:
+        return args
+    if not args.output_dir:
+        parser.error("give an --output-dir for the files")
     if not args.model and not args.sample:
         parser.error("give a --model, or --sample to try the machinery")
     if args.sample and list(args.languages) != ["en"]:
         parser.error("the sample is English: leave --languages out")
     if args.limit is not None and args.limit < 1:
         parser.error("--limit counts examples: give 1 or more")
+    if set(args.languages) != {"en"} and not set(args.tasks) <= set(TRANSLATED):
+        parser.error("pairs are English only: score them without --languages")
+    if args.sample and not set(args.tasks) <= set(TRANSLATED):
+        parser.error("the sample has no pairs: leave them out of --tasks")
     return args
 
 
@@ -96,9 +134,22 @@ def load_data(args, state):
         if args.sample:
             data = {task: load_sample(task) for task in args.tasks}
         else:
-            configs = [config_name(task, language) for language in args.languages for task in args.tasks]
-            data = {name: load_stereoset(name, split=args.split, data_dir=args.data_dir).to_list() for name in configs}
+            data = {
+                config_name(task, language): load_rows(task, language, args)
+                for language in args.languages
+                for task in args.tasks
+            }
     return {config: rows[: args.limit] for config, rows in data.items()}
+
+
+def load_rows(task, language, args):
+    """The rows of a task in a language; pairs of intrasentence examples as Nangia et al. made them."""
+    if task == "crows_pairs":
+        return load_stereoset(task, split="test", data_dir=args.data_dir).to_list()
+    if task == "intrasentence_pairs":
+        rows = load_stereoset("intrasentence", split=args.split, data_dir=args.data_dir)
+        return list(map(as_pair, rows))
+    return load_stereoset(config_name(task, language), split=args.split, data_dir=args.data_dir).to_list()
 
 
 def config_name(task, language):
@@ -117,14 +168,18 @@ def load_model(args, state):
         state.wait_for_everyone()
     return load_scorer(
         folder,
-        method=methods_by_task(args.method),
-        preset=args.preset,
         device=state.device,
         dtype=args.dtype,
         revision=args.revision,
         trust_remote_code=args.trust_remote_code,
-        max_tokens=args.max_tokens,
     )
+
+
+def options(words):
+    """--option as a Scorer takes it: {name: value}, with numbers, true, false and none read as such."""
+    pairs = dict(word.partition("=")[::2] for word in words or ())
+    plain = {"true": True, "false": False, "none": None}
+    return {name: plain.get(value.lower(), int(value) if value.isdigit() else value) for name, value in pairs.items()}
 
 
 def methods_by_task(words):
@@ -145,7 +200,7 @@ def describe(args, state, scorer, jobs):
     return {
         "model": model_record(scorer.source, heads),
         "tasks": {},
-        "preset": args.preset,
+        "preset": scorer.preset,
         "split": "sample" if args.sample else args.split,
         "scale": args.scale,
         "partial": f"first {args.limit} examples of each task" if args.limit else None,
@@ -170,10 +225,10 @@ def headline(model):
     return "\n".join(lines)
 
 
-def write_files(args, record, data, scores):
-    """Write scores.json, run.json and results.json; the table as text."""
+def write_files(args, folder, record, data, scores):
+    """Write scores.json, run.json and results.json; (the results, the table as text)."""
     results = make_results({config: (rows, scores[config]) for config, rows in data.items()})
-    line = signature(record)
+    line, partial = signature(record), record["partial"]
     scale = exp if args.scale == "probability" else float
     by_config = {
         config: {
@@ -183,16 +238,13 @@ def write_files(args, record, data, scores):
         }
         for config, rows in data.items()
     }
-    write_predictions(args.output_dir / "scores.json", by_config, record["partial"])
-    write_json(args.output_dir / "run.json", record)
-    write_json(
-        args.output_dir / "results.json",
-        {"partial": record["partial"], "signature": line, "results": results},
-    )
-    table = render(results, title=args.model or "sample model", partial=record["partial"], signature=line)
+    write_predictions(folder / "scores.json", by_config, partial)
+    write_json(folder / "run.json", record)
+    write_json(folder / "results.json", {"partial": partial, "signature": line, "results": results})
+    table = render(results, title=args.model or "sample model", partial=partial, signature=line)
     cut = [f"{task['truncated']} of {config}" for config, task in record["tasks"].items() if task["truncated"]]
     note = f"\nNOTE: longer than the model, and so scored with the end of their context: {', '.join(cut)}."
-    return table + (note if cut else "")
+    return results, table + (note if cut else "")
 
 
 if __name__ == "__main__":

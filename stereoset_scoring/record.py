@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import platform
+import re
 from importlib.metadata import PackageNotFoundError, version
 from itertools import combinations
 
@@ -95,7 +96,7 @@ def signature(record):
     methods = {}
     for config, task in record["tasks"].items():
         options = ",".join(f"{name}={value}" for name, value in task["options"].items())
-        methods[config.partition("_")[0]] = task["method"] + (f"({options})" if options else "")
+        methods[re.sub("_[a-z]{2}$", "", config)] = task["method"] + (f"({options})" if options else "")
     heads = record["model"]["heads"].values()
     parts = {
         **methods,

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from stereoset_scoring.methods.registry import methods_table
+
 # What a newcomer's machine has and this one lacks: a hub to name models on, and a cluster.
 STAND_INS = {"bert-base-cased": "bert", "gpt2": "gpt2"}
 
@@ -101,3 +103,9 @@ def test_the_options_named_are_those_of_the_script(repository):
     named = set(re.findall(r"`(--[a-z-]+)", text)) - {"--average", "--ties"}
     script = (repository / "scripts" / "score.py").read_text(encoding="utf-8")
     assert named <= set(re.findall(r'"(--[a-z-]+)"', script))
+
+
+def test_the_table_of_methods_is_the_registry(repository):
+    text = (repository / "README.md").read_text(encoding="utf-8")
+    (table,) = re.findall(r"<!-- scripts/score.py --list-methods -->\n(.*?)\n<!-- end -->", text, re.S)
+    assert table == methods_table()

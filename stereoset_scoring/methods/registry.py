@@ -162,6 +162,18 @@ def check_options(family, options):
             raise ValueError(f"Option {name} cannot be {value!r}: choose {_one_of(allowed)}.")
 
 
+def methods_table():
+    """All methods as a Markdown table; a task's default is starred."""
+    lines = ["| kind of model | task | method | score | options | source |", "|---|---|---|---|---|---|"]
+    for (family, task), methods in METHODS.items():
+        for method in methods:
+            star = "" if method is not methods[0] else " *"
+            score = method.__doc__.strip().splitlines()[0].replace("|", "\\|")
+            options = ", ".join(f"`{field.name}`" for field in fields(method)) or "-"
+            lines.append(f"| {family} | {task} | `{method.name}`{star} | {score} | {options} | {method.source} |")
+    return "\n".join(lines)
+
+
 def changed_options(method):
     """The options of a method that differ from their defaults, by name."""
     return {
