@@ -17,6 +17,7 @@ from report import make_results, render
 from transformers.utils import logging
 
 from stereoset_dataset import load_stereoset
+from stereoset_scoring.baselines import is_baseline, load_baseline, sentiment_model
 from stereoset_scoring.methods.registry import METHODS, PRESETS
 from stereoset_scoring.predictions import option_ids, write_predictions
 from stereoset_scoring.record import model_record, signature, task_record, versions
@@ -36,7 +37,7 @@ def main():
     args.output_dir.mkdir(parents=True, exist_ok=True)
     data = load_data(args, state)
     scorer = load_model(args, state)
-    jobs = {config: scorer.plan(rows) for config, rows in data.items()}
+    jobs = scorer.plan_all(data)
     record = describe(args, state, scorer, jobs)
     if state.is_main_process:
         print(headline(record["model"]))
@@ -53,7 +54,13 @@ def main():
 def parse_args():
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", help="hub id or folder of a masked or causal language model")
+    parser.add_argument(
+        "--model",
+        help="hub id or folder of a masked or causal language model; or a baseline: baseline:ideal, "
+        "baseline:stereotyped, baseline:random, baseline:sentiment=MODEL (hub id or folder of a classifier), "
+        "baseline:ensemble=FILE,FILE,FILE (prediction files of gpt2-large, bert-large-cased, gpt2-medium)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of baseline:random")
     parser.add_argument(
         "--sample",
         action="store_true",
@@ -85,6 +92,8 @@ def parse_args():
         parser.error("give a --model, or --sample to try the machinery")
     if args.sample and list(args.languages) != ["en"]:
         parser.error("the sample is English: leave --languages out")
+    if is_baseline(args.model) and not sentiment_model(args.model) and args.scale == "probability":
+        parser.error("a baseline's scores are no logarithms of probabilities: leave --scale out")
     if args.limit is not None and args.limit < 1:
         parser.error("--limit counts examples: give 1 or more")
     return args
@@ -107,17 +116,20 @@ def config_name(task, language):
 
 
 def load_model(args, state):
-    """The scorer of --model, or of a tiny model built in the output folder."""
+    """The scorer of --model, be it a baseline, or of a tiny model built in the output folder."""
     logging.set_verbosity_error()
     logging.disable_progress_bar()
-    folder = args.model or args.output_dir / "sample-model"
+    sentiment = sentiment_model(args.model)
+    if is_baseline(args.model) and not sentiment:
+        return load_baseline(args.model, args.seed)
+    folder = sentiment or args.model or args.output_dir / "sample-model"
     if not args.model:
         if state.is_local_main_process:
             build_model(folder)
         state.wait_for_everyone()
     return load_scorer(
         folder,
-        method=methods_by_task(args.method),
+        method="sentiment" if sentiment else methods_by_task(args.method),
         preset=args.preset,
         device=state.device,
         dtype=args.dtype,

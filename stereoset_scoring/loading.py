@@ -11,6 +11,7 @@ from transformers import (
     AutoModelForCausalLM,
     AutoModelForMaskedLM,
     AutoModelForNextSentencePrediction,
+    AutoModelForSequenceClassification,
     AutoTokenizer,
 )
 from transformers.models.auto.modeling_auto import (
@@ -18,6 +19,7 @@ from transformers.models.auto.modeling_auto import (
     MODEL_FOR_MASKED_LM_MAPPING_NAMES,
     MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING_NAMES,
     MODEL_FOR_PRETRAINING_MAPPING_NAMES,
+    MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES,
 )
 
 from stereoset_scoring.engines.engine import ENGINES
@@ -27,16 +29,22 @@ AUTO_CLASSES = {
     "masked": AutoModelForMaskedLM,
     "causal": AutoModelForCausalLM,
     "next_sentence": AutoModelForNextSentencePrediction,
+    "sentiment": AutoModelForSequenceClassification,
 }
 ARCHITECTURES = {
     "masked": MODEL_FOR_MASKED_LM_MAPPING_NAMES,
     "causal": MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
     "next_sentence": MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING_NAMES,
+    "sentiment": {
+        kind: name
+        for kind, name in MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES.items()
+        if kind != "xlnet"  # it classifies at the last position, be it padding
+    },
 }
 
 
 def family_of(config):
-    """The kind of model that a configuration describes: "masked" or "causal".
+    """The kind of model that a configuration describes: "masked", "causal" or "sentiment" (text classification).
 
     Asked of the architecture that the checkpoint was saved as, then of what its model type can be; never of
     the checkpoint's name.
@@ -45,6 +53,8 @@ def family_of(config):
         ValueError: if it is a kind that has no methods here.
     """
     kind, saved_as = config.model_type, config.architectures or []
+    if ARCHITECTURES["sentiment"].get(kind) in saved_as:
+        return "sentiment"
     remote = getattr(config, "auto_map", {})
     # Encoder-decoders first: some of them can also be opened as causal models, with half of their weights.
     if config.is_encoder_decoder:
@@ -249,4 +259,9 @@ def _dtype(dtype):
 
 
 def _words(kind):
-    return {"masked": "masked-language-model", "causal": "causal", "next_sentence": "next-sentence"}[kind]
+    return {
+        "masked": "masked-language-model",
+        "causal": "causal",
+        "next_sentence": "next-sentence",
+        "sentiment": "text-classification",
+    }[kind]

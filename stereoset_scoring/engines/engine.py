@@ -1,6 +1,7 @@
 """One model, asked for the log-probabilities of a batch of rows."""
 
 import inspect
+import re
 from contextlib import contextmanager
 
 import torch
@@ -99,4 +100,40 @@ class NextSentenceEngine(Engine):
         return output.seq_relationship_logits if "seq_relationship_logits" in output else output.logits
 
 
-ENGINES = {"masked": LanguageModelEngine, "causal": LanguageModelEngine, "next_sentence": NextSentenceEngine}
+class SentimentEngine(Engine):
+    """Text classifiers that know negative from other sentiment: one distribution per row, the negative class first.
+
+    Raises:
+        ValueError: if the names of the model's classes do not tell which one is negative.
+    """
+
+    def __init__(self, model, pad_token_id):
+        super().__init__(model, pad_token_id)
+        self._negative = negative_class(model.config.id2label)
+
+    def logits(self, rows, places):
+        """(B, C) outputs of the classifier, turned such that the negative class is class 0."""
+        return self.forward(rows).logits.roll(-self._negative, -1)
+
+
+def negative_class(id2label):
+    """The class whose name, such as "NEGATIVE" or "neg", says that it is the negative one.
+
+    Raises:
+        ValueError: if there is no such name, or more than one.
+    """
+    found = [index for index, label in id2label.items() if re.fullmatch("neg(ative)?", str(label).strip(), re.I)]
+    if len(found) != 1 or len(id2label) < 2:
+        raise ValueError(
+            f"Which of the classes {', '.join(map(str, id2label.values()))} is negative cannot be told: give a "
+            "sentiment classifier whose id2label names one class NEGATIVE, beside others."
+        )
+    return int(found[0])
+
+
+ENGINES = {
+    "masked": LanguageModelEngine,
+    "causal": LanguageModelEngine,
+    "next_sentence": NextSentenceEngine,
+    "sentiment": SentimentEngine,
+}

@@ -15,6 +15,7 @@ from stereoset_scoring.methods.causal import (
 )
 from stereoset_scoring.methods.masked import MaskedLikelihood
 from stereoset_scoring.methods.next_sentence import NextSentence
+from stereoset_scoring.methods.sentiment import Sentiment
 
 # (family, task) -> its methods; the first is the default.
 METHODS = {
@@ -22,6 +23,8 @@ METHODS = {
     ("masked", "intersentence"): (NextSentence,),
     ("causal", "intrasentence"): (CausalLikelihood,),
     ("causal", "intersentence"): (Conditional, Joint, ConditionalShare, Gain, JointGain, Ratio, Quotient),
+    ("sentiment", "intrasentence"): (Sentiment,),
+    ("sentiment", "intersentence"): (Sentiment,),
 }
 
 _PASTED = {"text": "pasted"}
