@@ -10,11 +10,9 @@ import sys
 from pathlib import Path
 
 from report import make_results, render
+from saved import read_saved
 
-from stereoset_dataset import load_stereoset
 from stereoset_metric.compute_score import AVERAGES, TIES, compare_scores, flat_reference
-from stereoset_scoring.predictions import align, read_predictions
-from stereoset_scoring.sample import load_sample
 
 
 def main():
@@ -47,22 +45,8 @@ def parse_args():
 
 def read_parts(args, path):
     """({config: (rows, scores)}, what part of the data they are of)."""
-    run = json.loads((path / "run.json").read_text(encoding="utf-8")) if path.is_dir() else {}
-    by_config, partial = read_predictions(path / "scores.json" if path.is_dir() else path)
-    parts = {}
-    for name, by_id in by_config.items():
-        config = name if args.language == "en" or "_" in name else f"{name}_{args.language}"
-        rows = load_rows(config, run.get("split", args.split), args.data_dir)
-        parts[config] = align(by_id, rows, partial=partial is not None)
-    return parts, partial
-
-
-def load_rows(config, split, data_dir):
-    """The rows that were scored; only what the metric needs of them."""
-    if split == "sample":
-        return load_sample(config)
-    dataset = load_stereoset(config, split=split, data_dir=data_dir)
-    return dataset.select_columns(["target", "bias_type", "sentences"]).to_list()
+    saved = read_saved(path, args.language, args.split, args.data_dir)
+    return saved.parts, saved.partial
 
 
 def metric_options(args):

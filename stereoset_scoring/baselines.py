@@ -36,15 +36,15 @@ class Ideal:
 
     def scores(self, data):
         """{config: scores[i][j] of option j of row i}, of {config: rows}."""
-        return {
-            config: [
-                _ranked(row, "stereotype" if (config, i) in stereotyped else "anti-stereotype")
-                for i, row in enumerate(data[config])
-            ]
-            for configs in _languages(data)
-            for stereotyped in [_every_other({config: data[config] for config in configs})]
-            for config in configs
-        }
+        scores = {}
+        for configs in _languages(data):
+            stereotyped = _every_other({config: data[config] for config in configs})
+            for config in configs:
+                scores[config] = [
+                    _ranked(row, "stereotype" if (config, i) in stereotyped else "anti-stereotype")
+                    for i, row in enumerate(data[config])
+                ]
+        return scores
 
 
 @dataclass(frozen=True)
