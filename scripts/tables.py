@@ -87,7 +87,7 @@ def overall(models, published):
         ]
         for split, some in _by_split(models)
     }
-    notes = [f"{SPLITS[split]}: {_correlation(some, 'en')}" for split, some in _by_split(models)]
+    notes = [note for split, some in _by_split(models) for note in _correlation(some, "en", SPLITS[split])]
     return Table("StereoSet, Table 4: overall", ["Model"], list(HEADERS), sections, notes)
 
 
@@ -162,19 +162,25 @@ def multilingual(number, models, published):
 
 def per_language(models, published):
     """The multilingual study's Tables 2 to 4 turned around: a block for each language."""
+    blocks = [(split, language, some) for split, some in _by_split(models) for language in _languages(some)]
     rows = {
-        language: [[name, *_all_tasks(of_name, language, published)] for name, of_name in _by_name(models, language)]
-        for language in _languages(models)
+        f"{language}, {SPLITS[split].lower()}": [
+            [name, *_all_tasks(of_name, language, published)] for name, of_name in _by_name(some, language)
+        ]
+        for split, language, some in blocks
     }
-    notes = [f"{language}: {_correlation(models, language, 'example')}" for language in rows]
+    notes = [note for _, language, some in blocks for note in _correlation(some, language, language, "example")]
     return _view("Languages, averaged over examples", "Model", rows, notes)
 
 
 def per_architecture(models, published):
     """The multilingual study's Tables 2 to 4 turned around: a block for each model name."""
     rows = {
-        name: [[language, *_all_tasks(of_name, language, published)] for language in _languages(of_name)]
-        for name, of_name in _by_name(models)
+        f"{name}, {SPLITS[split].lower()}": [
+            [language, *_all_tasks(of_name, language, published)] for language in _languages(of_name)
+        ]
+        for split, some in _by_split(models)
+        for name, of_name in _by_name(some)
     }
     return _view("Architectures, averaged over examples", "Language", rows, [])
 
@@ -195,8 +201,7 @@ def make_table(name, models, published, **options):
     """A table by its name, with its notes; None where the models cannot fill a single row of it.
 
     Args:
-        name: a name in TABLES. Those of StereoSet are of English alone, those of the multilingual study of the
-            development set alone.
+        name: a name in TABLES; those that are numbers are StereoSet's, and of English alone.
         models: Models.
         published: published numbers by key, as `read_published` returns them.
         options: of that table.
@@ -282,14 +287,16 @@ def _mean(rows):
     return [["mean", *(Cell(sum(values) / len(values) if values else None) for values in columns)]]
 
 
-def _correlation(models, language, average="target"):
-    """In words, Spearman's rank correlation of overall lms and ss over the language models."""
+def _correlation(models, language, label, average="target"):
+    """A line on Spearman's rank correlation of overall lms and ss over the language models, where there are three."""
     having = [model for model in models if model.numbers(language, OVERALL)]
     counted = [model.numbers(language, OVERALL, average) for model in having if not model.is_baseline]
-    left_out = ", ".join(model.name for model in having if model.is_baseline)
     rho = spearman([numbers["lms"] for numbers in counted], [numbers["ss"] for numbers in counted])
-    text = f"Spearman correlation of lms and ss over {len(counted)} models: " + ("-" if rho is None else f"{rho:.2f}")
-    return text + (f" (without {left_out})" if left_out else "")
+    if rho is None:
+        return []
+    left_out = ", ".join(model.name for model in having if model.is_baseline)
+    without = f" (without {left_out})" if left_out else ""
+    return [f"{label}: Spearman correlation of lms and ss over {len(counted)} models: {rho:.2f}{without}"]
 
 
 def _agreement(table):
