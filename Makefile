@@ -1,5 +1,4 @@
 # Everything on a fresh machine with Python 3.11 or newer, make and git.
-# Without a GPU, `PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu make …` fetches a smaller torch.
 
 PYTHON ?= python3
 LAUNCH = .venv/bin/accelerate launch --num_machines 1 --num_processes 1 --mixed_precision no --dynamo_backend no

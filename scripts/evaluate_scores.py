@@ -12,7 +12,10 @@ from pathlib import Path
 from report import make_results, render
 from saved import read_saved
 
-from stereoset_metric.compute_score import AVERAGES, TIES, compare_scores, flat_reference
+from stereoset_metric.compute_score import AVERAGES, TIES, VERSION, compare_scores, flat_references
+from stereoset_scoring.predictions import option_ids
+
+LEVEL = 0.95  # of the intervals of differences, where none is asked for
 
 
 def main():
@@ -20,12 +23,15 @@ def main():
     args = parse_args()
     parts, partial = read_parts(args, args.scores)
     results = make_results(parts, **metric_options(args))
+    line = signature(args, parts, partial)
+    compared = compare(args, parts) if args.compare else None
     if args.json:
-        print(json.dumps(results, indent=1))
-    else:
-        print(render(results, title=str(args.scores), signature=signature(args, parts, partial), partial=partial))
-    if args.compare:
-        print(differences(args, parts))
+        report = {"partial": partial, "signature": line, "results": results}
+        print(json.dumps(report | ({"differences": compared} if compared else {}), indent=1))
+        return
+    print(render(results, title=str(args.scores), signature=line, partial=partial))
+    if compared:
+        print(render_differences(args, compared))
 
 
 def parse_args():
@@ -57,29 +63,44 @@ def metric_options(args):
 def signature(args, parts, partial):
     """How the numbers were made, in a line."""
     count = sum(len(rows) for rows, _ in parts.values())
-    return f"average:{args.average}|ties:{args.ties}|n:{count}" + (f"|partial:{partial}" if partial else "")
+    made = {"average": args.average, "ties": args.ties, "n": count, "partial": partial, "version": VERSION}
+    return "|".join(f"{name}:{value}" for name, value in made.items() if value is not None)
 
 
-def differences(args, parts):
-    """The paired differences to the other scores, a line for each config and number, with 95 % intervals."""
+def compare(args, parts):
+    """{config: the paired differences to the other scores, with their intervals}.
+
+    Raises:
+        ValueError: if the two have no config in common, or scored different examples of one.
+    """
     others, _ = read_parts(args, args.compare)
-    lines = [
-        "",
-        f"{args.scores} minus {args.compare}, percentage points, {args.confidence_level or 0.95:.0%} intervals",
-    ]
-    for config in parts.keys() & others.keys():
-        rows, scores = parts[config]
-        other_rows, other_scores = others[config]
-        if [row["sentences"] for row in rows] != [row["sentences"] for row in other_rows]:
+    common = [config for config in parts if config in others]
+    if not common:
+        raise ValueError(
+            f"{args.scores} scores {', '.join(parts)} and {args.compare} {', '.join(others)}: "
+            "compare scores of the same task and language."
+        )
+    compared = {}
+    for config in common:
+        (rows, scores), (other_rows, other_scores) = parts[config], others[config]
+        if list(map(option_ids, rows)) != list(map(option_ids, other_rows)):
             raise ValueError(f"The two files score different examples of {config}: score the same ones.")
-        found = compare_scores(
+        compared[config] = compare_scores(
             scores,
             other_scores,
-            list(map(flat_reference, rows)),
+            flat_references(rows),
             average=args.average,
             ties=args.ties,
-            confidence_level=args.confidence_level or 0.95,
+            confidence_level=args.confidence_level or LEVEL,
         )
+    return compared
+
+
+def render_differences(args, compared):
+    """What `compare` returned as text: a line for each config and number."""
+    level = f"{args.confidence_level or LEVEL:.0%} intervals"
+    lines = ["", f"{args.scores} minus {args.compare}, percentage points, {level}"]
+    for config, found in compared.items():
         for name in ("ss", "lms", "icat"):
             if found[name] is not None:
                 low, high = found[f"{name}_low"], found[f"{name}_high"]

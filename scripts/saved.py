@@ -54,5 +54,6 @@ def load_rows(config, split, data_dir):
     """The rows that were scored; only what the metric needs of them."""
     if split == "sample":
         return load_sample(config)
+    split = "test" if config == "crows_pairs" else split  # the only one it has
     dataset = load_stereoset(config, split=split, data_dir=data_dir)
     return dataset.select_columns(["target", "bias_type", "sentences"]).to_list()

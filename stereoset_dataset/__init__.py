@@ -1,5 +1,5 @@
-"""StereoSet in five languages, and CrowS-Pairs."""
+"""StereoSet in five languages, and CrowS-Pairs, as rows of `datasets`."""
 
-from stereoset_dataset.stereoset_dataset import Stereoset, StereosetConfig, load_stereoset
+from stereoset_dataset.stereoset_dataset import Stereoset, load_stereoset
 
-__all__ = ["Stereoset", "StereosetConfig", "load_stereoset"]
+__all__ = ["Stereoset", "load_stereoset"]

@@ -1,117 +1,113 @@
-"""Reading a pickled DataFrame without running anything that it names.
+"""Reads a data frame from a pickle without running anything that the pickle asks for.
 
-A pickle is a program: opening one calls whatever it names. The translations were published as DataFrames pickled by
-pandas 1.x. Here the few names that occur in such a file stand for inert records, any other name is refused, and the
-table is put together from the records: no pandas, no numpy, whatever their internals are today.
+A pickle is a program: it names functions, and opening it calls them. Here every name is answered with a class that
+only remembers what it was given, and a name that a data frame has no need of is refused. Neither pandas nor numpy is
+imported.
 """
 
+import copyreg
+import io
+import math
 import pickle
 
+# All that occurs in an object-typed DataFrame pickled by pandas 1.x.
+_NAMES = {
+    ("builtins", "slice"),
+    ("numpy", "dtype"),
+    ("numpy", "ndarray"),
+    ("numpy.core.multiarray", "_reconstruct"),
+    ("numpy.core.numeric", "_frombuffer"),
+    ("pandas._libs.internals", "_unpickle_block"),
+    ("pandas.core.frame", "DataFrame"),
+    ("pandas.core.indexes.base", "Index"),
+    ("pandas.core.indexes.base", "_new_Index"),
+    ("pandas.core.indexes.numeric", "Int64Index"),
+    ("pandas.core.indexes.range", "RangeIndex"),
+    ("pandas.core.internals.managers", "BlockManager"),
+}
 
-class Inert:
-    """Stands in for a class or function of a pickle: remembers what it was given, does nothing."""
 
-    def __init__(self, *args):
-        self.args = args
-        self.state = None
+class RefusedPickle(pickle.UnpicklingError):
+    """The pickle is not a data frame, or wants to be more than one."""
+
+
+class _StandIn:
+    """In place of whatever a pickle names: takes any arguments and any state, and does nothing with them."""
+
+    __slots__ = ("arguments", "state")
+
+    def __new__(cls, *arguments):
+        self = object.__new__(cls)
+        self.arguments, self.state = arguments, None
+        return self
 
     def __setstate__(self, state):
         self.state = state
 
 
-class FrameState(Inert):
-    """pandas.core.frame.DataFrame"""
-
-
-class BlockManager(Inert):
-    """pandas.core.internals.managers.BlockManager: args are the blocks and the two axes."""
-
-
-class Block(Inert):
-    """pandas._libs.internals._unpickle_block: args are the values, their place among the columns, 2."""
-
-
-class Array(Inert):
-    """numpy's ndarray; its state's last item holds the values, row by row."""
-
-
-class Index(Inert):
-    """pandas.core.indexes.base._new_Index: args are a class and {"data": Array, …}."""
-
-
-class Other(Inert):
-    """A name that the table does not need: a dtype, the class of an index, the rows' numbers."""
-
-
-ALLOWED = {
-    ("pandas.core.frame", "DataFrame"): FrameState,
-    ("pandas.core.internals.managers", "BlockManager"): BlockManager,
-    ("pandas._libs.internals", "_unpickle_block"): Block,
-    ("pandas.core.indexes.base", "_new_Index"): Index,
-    ("pandas.core.indexes.base", "Index"): Other,
-    ("pandas.core.indexes.range", "RangeIndex"): Other,
-    ("pandas.core.indexes.numeric", "Int64Index"): Other,
-    ("numpy.core.multiarray", "_reconstruct"): Array,
-    ("numpy.core.numeric", "_frombuffer"): Other,
-    ("numpy", "ndarray"): Other,
-    ("numpy", "dtype"): Other,
-    ("builtins", "slice"): slice,  # harmless, and has no stand-in's need
-}
-
-
-class InertUnpickler(pickle.Unpickler):
-    """An unpickler that knows the names in ALLOWED and makes inert records of them."""
-
+class _Unpickler(pickle.Unpickler):
     def find_class(self, module, name):
-        """The stand-in for a name.
-
-        Raises:
-            pickle.UnpicklingError: if the name is not in ALLOWED.
-        """
-        if (module, name) not in ALLOWED:
-            raise pickle.UnpicklingError(
-                f"The pickle names {module}.{name}, which no table needs: it is refused; fetch the file again."
+        # The pair as a whole is looked up: a dotted name such as "DataFrame.eval" is another name.
+        if (module, name) not in _NAMES:
+            raise RefusedPickle(
+                f"The pickle names {module}.{name}, which no data frame needs: nothing was run; do not open this file "
+                f"by other means."
             )
-        return ALLOWED[module, name]
+        return type(name, (_StandIn,), {"__slots__": ()})
 
     def persistent_load(self, pid):
-        """Refuse what lies outside the file."""
-        raise pickle.UnpicklingError(f"The pickle refers to something outside itself ({pid!r}): it is refused.")
+        raise RefusedPickle(f"The pickle refers to the outside object {pid!r}, which no data frame does.")
 
 
-def read_frame(path):
-    """The rows of a pickled DataFrame, as a list of dicts, in the file's order.
+def read_data_frame(data):
+    """The rows of a pickled pandas DataFrame whose columns all hold Python objects.
+
+    Args:
+        data (bytes): the pickle.
+
+    Returns:
+        list of dict: one dictionary per row, by column name, in the frame's order.
 
     Raises:
-        pickle.UnpicklingError: if the file names anything but the parts of a table, or is none.
+        RefusedPickle: the pickle names anything beyond a data frame's parts, or is no such frame.
     """
-    with open(path, "rb") as file:
-        frame = InertUnpickler(file).load()
+    # A registered extension code that was used before is answered from a cache, without asking find_class.
+    copyreg.clear_extension_cache()
     try:
-        return _rows(frame.state["_mgr"])
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise pickle.UnpicklingError(
-            f"{path} is not a table as pandas 1.x pickled it ({error!r}): fetch the file again."
-        ) from error
+        columns = _columns(_Unpickler(io.BytesIO(data)).load())
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    except RefusedPickle:
+        raise
+    except Exception as error:  # a hostile or broken pickle fails in as many ways as there are types
+        raise RefusedPickle(f"The pickle is no data frame as pandas 1.x writes it ({error}).") from error
 
 
-def _rows(manager):
-    blocks, (column_index, _) = manager.args
-    names = _values(column_index.args[1]["data"])
-    columns = {}
+def _columns(frame):
+    """{name: values} from the stand-ins' arguments and states, which mirror pandas' __reduce__ methods."""
+    manager = _expect(frame, "DataFrame").state["_mgr"]
+    blocks, (names, _) = _expect(manager, "BlockManager").arguments
+    names = _array(_expect(names, "_new_Index").arguments[1]["data"])[0]
+    columns = dict.fromkeys(names)
     for block in blocks:
-        values, place, _ = block.args
-        (_, (width, height), *_) = values.state
-        flat = _values(values)
-        for k, column in enumerate(range(len(names))[place]):
-            columns[names[column]] = flat[k * height : (k + 1) * height]
-        if len(flat) != width * height:
-            raise ValueError(f"a block of {width} x {height} holds {len(flat)} values")
-    return [dict(zip(names, row, strict=True)) for row in zip(*(columns[n] for n in names), strict=True)]
+        values, placement, _ = _expect(block, "_unpickle_block").arguments
+        positions = range(*_expect(placement, "slice").arguments)
+        for position, column in zip(positions, _array(values), strict=True):
+            columns[names[position]] = column
+    if len(columns) != len(names) or None in columns.values():
+        raise ValueError("its columns are incomplete or share names")
+    return columns
 
 
-def _values(array):
-    (*_, values) = array.state
-    if not isinstance(values, list):
-        raise ValueError("an array holds raw bytes instead of texts")
-    return values
+def _array(array):
+    """A one- or two-dimensional array of objects as a list of rows."""
+    _, shape, _, is_fortran, values = _expect(array, "_reconstruct").state
+    if is_fortran or not isinstance(values, list) or len(values) != math.prod(shape):
+        raise ValueError("an array is not a whole one of Python objects in C order")
+    width = shape[-1]
+    return [values[start : start + width] for start in range(0, len(values), width)]
+
+
+def _expect(thing, name):
+    if not isinstance(thing, _StandIn) or type(thing).__name__ != name:
+        raise TypeError(f"a {type(thing).__name__} stands where {name} should")
+    return thing

@@ -1,86 +1,128 @@
-"""From the published layouts to rows of one schema; one function a layout.
-
-Lists of records become records of lists: that is how `datasets` takes a Sequence of them, and how rows look to the
-user.
-"""
+"""Upstream layouts into examples: bytes or records in, dictionaries with the data set's fields out."""
 
 import csv
+import io
 import json
 
+GOLD_LABELS = ["anti-stereotype", "stereotype", "unrelated"]
+LABELS = [*GOLD_LABELS, "related"]
 
-def rows_of_stereoset(path, task):
-    """Rows of a task from StereoSet's JSON files (dev.json, test.json)."""
-    with open(path, encoding="utf-8") as file:
-        examples = json.load(file)["data"][task]
-    return [
-        {
-            **_pick(example, "id", "target", "bias_type", "context"),
-            "sentences": _columns(
-                {**_pick(option, "sentence", "id", "gold_label"), "labels": _votes(option["labels"])}
-                for option in example["sentences"]
-            ),
-        }
-        for example in examples
+
+def as_row(example):
+    """The example as `datasets` shows it: lists of dictionaries become dictionaries of lists."""
+    options = [
+        {**option, "labels": _columns(option["labels"], ("label", "human_id"))} for option in example["sentences"]
     ]
+    return {**example, "sentences": _columns(options, options[0])}
 
 
-def rows_of_translation(table, task):
-    """Rows of a task from the table of a translation: dicts with its columns.
+def _columns(records, names):
+    return {name: [record[name] for record in records] for name in names}
 
-    The target, which groups examples, is the English one: translation merges some terms and splits others.
+
+def stereoset_examples(data, task):
+    """The examples of one task of a StereoSet JSON file.
+
+    Args:
+        data (bytes): dev.json or test.json.
+        task: "intrasentence" or "intersentence".
+
+    Returns:
+        list of dict. The test set's verdict on how harmful an example is, `harm`, is left out: the development set has
+        none, and both splits share their columns.
+    """
+    keys = ("id", "target", "bias_type", "context", "sentences")
+    return [{key: example[key] for key in keys} for example in json.loads(data)["data"][task]]
+
+
+def check_test_set(data, validation, examples):
+    """Raise ValueError unless a JSON file holds what is known of StereoSet's test set.
+
+    Known are the number of examples (from the paper), that every example has one option of each kind, that no id
+    occurs twice, and that its target terms are not those of the development set, from which it was split by term.
+
+    Args:
+        data (bytes): test.json.
+        validation (bytes): dev.json.
+        examples (dict): the number of examples by task.
+    """
+    try:
+        rows = {task: stereoset_examples(data, task) for task in examples}
+        every = [example for task in examples for example in rows[task]]
+        ids = [example["id"] for example in every]
+        ids += [option["id"] for example in every for option in example["sentences"]]
+        kinds = [sorted(option["gold_label"] for option in example["sentences"]) for example in every]
+        labels = {label["label"] for example in every for option in example["sentences"] for label in option["labels"]}
+        known_terms = {example["target"] for task in examples for example in stereoset_examples(validation, task)}
+        shared_terms = known_terms & {example["target"] for example in every}
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"it is not laid out as StereoSet's files are ({error!r})") from error
+    counts = {task: len(rows[task]) for task in examples}
+    if counts != examples:
+        raise ValueError(f"it holds {counts} examples where the paper counts {examples}")
+    if any(kind != GOLD_LABELS for kind in kinds) or not labels <= set(LABELS):
+        raise ValueError("not every example has one option of each kind, labelled as StereoSet labels")
+    if len(set(ids)) != len(ids):
+        raise ValueError("ids occur twice")
+    if shared_terms:
+        raise ValueError(f"it shares target terms with the validation split, such as {min(shared_terms)!r}")
+
+
+def translated_examples(records):
+    """The examples of a translated development set.
+
+    Args:
+        records (list of dict): the data frame's rows, with columns c1_sentence to c3_gold_label.
+
+    Returns:
+        list of dict. `target` is the English term, by which examples are grouped: translation merges some terms and
+        splits others. The stored filler becomes `sentences.word` where there is one (intrasentence).
     """
     return [
         {
-            **_pick(example, "id", "bias_type", "context"),
-            "target": example["target_original"],
-            "target_translated": example["target"],
-            "sentences": _columns(
+            "id": record["id"],
+            "target": record["target_original"],
+            "bias_type": record["bias_type"],
+            "context": record["context"],
+            "sentences": [
                 {
-                    **{name: example[f"{option}_{name}"] for name in ("sentence", "id", "gold_label")},
-                    "labels": _votes(example[f"{option}_labels"]),
-                    **({"word": example[f"{option}_word"]} if task == "intrasentence" else {}),
+                    key: record[f"c{number}_{key}"]
+                    for key in ("sentence", "id", "labels", "gold_label", "word")
+                    if f"c{number}_{key}" in record
                 }
-                for option in ("c1", "c2", "c3")
-            ),
+                for number in (1, 2, 3)
+            ],
+            "target_translated": record["target"],
         }
-        for example in table
+        for record in records
     ]
 
 
-def rows_of_crows_pairs(path):
-    """Rows of CrowS-Pairs. It names no targets, no contexts and no votes on labels: those stay empty."""
-    with open(path, encoding="utf-8", newline="") as file:
-        pairs = list(csv.DictReader(file))
+def crows_pairs_examples(data):
+    """The pairs of CrowS-Pairs.
+
+    Args:
+        data (bytes): crows_pairs_anonymized.csv, whose first column numbers the pairs.
+
+    Returns:
+        list of dict, two options each. CrowS-Pairs names no target terms and gives no context: both are empty, and so
+        are the annotators' labels, since its annotators judged pairs and not sentences.
+    """
+    pairs = csv.DictReader(io.StringIO(data.decode("utf-8"), newline=""))
     return [
         {
             "id": pair[""],
             "target": "",
             "bias_type": pair["bias_type"],
             "context": "",
+            "sentences": [
+                {"sentence": sentence, "id": f"{pair['']}:{which}", "labels": [], "gold_label": gold_label}
+                for which, sentence, gold_label in [
+                    ("more", pair["sent_more"], "stereotype"),
+                    ("less", pair["sent_less"], "anti-stereotype"),
+                ]
+            ],
             "direction": pair["stereo_antistereo"],
-            "sentences": _columns(
-                {
-                    "sentence": pair[f"sent_{side}"],
-                    "id": f"{pair['']}:{side}",
-                    "gold_label": label,
-                    "labels": _votes([]),
-                }
-                for side, label in (("more", "stereotype"), ("less", "anti-stereotype"))
-            ),
         }
         for pair in pairs
     ]
-
-
-def _votes(labels):
-    """The annotators' labels of one option."""
-    return {name: [label[name] for label in labels] for name in ("label", "human_id")}
-
-
-def _pick(record, *names):
-    return {name: record[name] for name in names}
-
-
-def _columns(records):
-    records = list(records)
-    return {name: [record[name] for record in records] for name in records[0]}

@@ -1,252 +1,279 @@
-"""StereoSet in five languages, and CrowS-Pairs: a `datasets` builder."""
+"""StereoSet (Nadeem et al. 2021), its translations (Öztürk et al. 2023) and CrowS-Pairs (Nangia et al. 2020)."""
 
+import dataclasses
+import difflib
 import hashlib
+import json
+import logging
 import os
-from dataclasses import dataclass
+import typing
 from pathlib import Path
 
 import datasets
 
-from .inert_pickle import read_frame
-from .parsing import rows_of_crows_pairs
-from .parsing import rows_of_stereoset
-from .parsing import rows_of_translation
+# By name and one level deep: loaders of scripts read these lines as text, copy the files they name, look no further.
+from .inert_pickle import read_data_frame
+from .parsing import GOLD_LABELS
+from .parsing import LABELS
+from .parsing import as_row
+from .parsing import check_test_set
+from .parsing import crows_pairs_examples
+from .parsing import stereoset_examples
+from .parsing import translated_examples
 from .upstream import CROWS_PAIRS
-from .upstream import DEVELOPMENT
 from .upstream import TEST
 from .upstream import TRANSLATIONS
+from .upstream import VALIDATION
 
-VERSION = datasets.Version("1.0.0")
-TASKS = ("intrasentence", "intersentence")
-LANGUAGES = ("en", "de", "es", "fr", "tr")
-GOLD_LABELS = ["anti-stereotype", "stereotype", "unrelated"]
-LABELS = [*GOLD_LABELS, "related"]
-# Nadeem et al. 2021, Table 1, and the released test.json; its sha256 was never published.
-TEST_EXAMPLES = {"intrasentence": 6392, "intersentence": 6374}
+VERSION = "1.0.0"  # raise it whenever a row changes
 
-_DESCRIPTION = """\
-Context association tests: a sentence with a blank (intrasentence) or a context (intersentence), and three options,
-a stereotypical, an anti-stereotypical and a meaningless one. English (Nadeem et al. 2021), translations into German,
-Spanish, French and Turkish (Öztürk et al. 2023); and CrowS-Pairs (Nangia et al. 2020), pairs of sentences.
-"""
-_CITATION = """\
+DESCRIPTION = "How much more likely a language model finds a stereotype than its opposite, and than nonsense."
+HOMEPAGE = "https://stereoset.mit.edu"
+LICENSE = "CC BY-SA 4.0"
+
+CITATION = """\
 @inproceedings{nadeem-etal-2021-stereoset,
   title = {{StereoSet}: Measuring stereotypical bias in pretrained language models},
   author = {Nadeem, Moin and Bethke, Anna and Reddy, Siva},
-  booktitle = {Proceedings of ACL-IJCNLP 2021}
-}
-@article{ozturk-etal-2023-stereotypical,
-  title = {How Different Is Stereotypical Bias Across Languages?},
-  author = {{\\"O}zt{\\"u}rk, Ibrahim Tolga and Nedelchev, Rostislav and Heumann, Christian and others},
-  year = {2023}
+  booktitle = {Proceedings of ACL-IJCNLP 2021},
+  year = {2021},
+  doi = {10.18653/v1/2021.acl-long.416},
 }
 @inproceedings{nangia-etal-2020-crows,
-  title = {{CrowS-Pairs}: A Challenge Dataset for Measuring Social Biases in Masked Language Models},
+  title = {{CrowS}-Pairs: A Challenge Dataset for Measuring Social Biases in Masked Language Models},
   author = {Nangia, Nikita and Vania, Clara and Bhalerao, Rasika and Bowman, Samuel R.},
-  booktitle = {Proceedings of EMNLP 2020}
+  booktitle = {Proceedings of EMNLP 2020},
+  year = {2020},
+  doi = {10.18653/v1/2020.emnlp-main.154},
 }
 """
 
-logger = datasets.utils.logging.get_logger(__name__)
+logger = logging.getLogger(__name__)
 
 
-@dataclass
+@dataclasses.dataclass
 class StereosetConfig(datasets.BuilderConfig):
-    """One task in one language.
+    """A task in a language.
 
-    Attributes:
+    Args:
         task: "intrasentence", "intersentence" or "crows_pairs".
-        language: "en", "de", "es", "fr" or "tr".
+        language: two letters.
+        sources: the upstream file of every split. The first is what the config is for; the others are optional.
     """
 
-    task: str = "intrasentence"
+    task: str = ""
     language: str = "en"
+    sources: dict = dataclasses.field(default_factory=dict)
 
-    @property
-    def files(self):
-        """{split: its UpstreamFile}"""
-        if self.task == "crows_pairs":
-            return {"test": CROWS_PAIRS}
-        if self.language == "en":
-            return {"validation": DEVELOPMENT, "test": TEST}
-        return {"validation": TRANSLATIONS[self.task, self.language]}
+
+def _configs():
+    english = {"validation": VALIDATION, "test": TEST}
+    for task in ("intrasentence", "intersentence"):
+        yield StereosetConfig(name=task, version=VERSION, task=task, sources=english)
+    for (task, language), file in TRANSLATIONS.items():
+        name = f"{task}_{language}"
+        yield StereosetConfig(name=name, version=VERSION, task=task, language=language, sources={"validation": file})
+    yield StereosetConfig(name="crows_pairs", version=VERSION, task="crows_pairs", sources={"test": CROWS_PAIRS})
 
 
 class Stereoset(datasets.GeneratorBasedBuilder):
-    """The builder.
+    """Builds one config from verified upstream files.
 
     Args:
-        mirror: a folder laid out as <owner>/<repository>/<commit>/<path>, read instead of the network;
-            `data_dir` of a loading script says the same.
-        splits: which splits to prepare; None for all that there are. The English test split is a file of its
-            own that cannot be verified in full, and never stands in the way of validation.
+        data_dir: a mirror of the upstream files, laid out as <owner>/<repository>/<commit>/<path>; they are downloaded
+            where it is None.
+        wanted_split: the one split that is needed. An optional split that was not asked for by name and cannot be had
+            is left out with a warning. None: all there are.
+        kwargs: those of `datasets.DatasetBuilder`.
     """
 
-    VERSION = VERSION
     BUILDER_CONFIG_CLASS = StereosetConfig
-    BUILDER_CONFIGS = [  # noqa: RUF012
-        *(
-            StereosetConfig(
-                name=task if language == "en" else f"{task}_{language}",
-                version=VERSION,
-                task=task,
-                language=language,
-            )
-            for language in LANGUAGES
-            for task in TASKS
-        ),
-        StereosetConfig(name="crows_pairs", version=VERSION, task="crows_pairs"),
-    ]
+    BUILDER_CONFIGS: typing.ClassVar = list(_configs())
 
-    def __init__(self, *args, mirror=None, splits=None, **kwargs):
-        # Only a mirror that was given as the script's data_dir becomes part of the cache folder's name: the
-        # bytes are the same wherever they come from.
-        self._mirror, self._wanted = mirror, splits
+    def __init__(self, *args, data_dir=None, wanted_split=None, **kwargs):
+        # Neither goes into the config, where it would mark the cache folder's name: the bytes are verified, hence the
+        # rows are the same wherever the files come from.
+        self.mirror = None if data_dir is None else Path(os.path.abspath(os.path.expanduser(data_dir)))
+        self.wanted_split = wanted_split
+        self.unavailable_splits = set()
         super().__init__(*args, **kwargs)
 
     def _info(self):
-        option = {
-            "sentence": datasets.Value("string"),
-            "id": datasets.Value("string"),
-            "labels": datasets.Sequence(
-                {"label": datasets.ClassLabel(names=LABELS), "human_id": datasets.Value("string")}
-            ),
-            "gold_label": datasets.ClassLabel(names=GOLD_LABELS),
-        }
-        if self.config.language != "en" and self.config.task == "intrasentence":
-            option["word"] = datasets.Value("string")
-        features = {name: datasets.Value("string") for name in ("id", "target", "bias_type", "context")}
-        if self.config.language != "en":
-            features["target_translated"] = datasets.Value("string")
-        if self.config.task == "crows_pairs":
-            features["direction"] = datasets.Value("string")
         return datasets.DatasetInfo(
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            homepage="https://stereoset.mit.edu",
-            license="CC BY-SA 4.0",
-            features=datasets.Features({**features, "sentences": datasets.Sequence(option)}),
+            description=DESCRIPTION,
+            features=_features(self.config.task, self.config.language),
+            homepage=HOMEPAGE,
+            license=LICENSE,
+            citation=CITATION,
         )
 
-    def obtainable_splits(self):
-        """The splits that can be prepared: all of them, less the test split where a mirror lacks its file."""
-        return [split for split, file in self.config.files.items() if file is not TEST or self._reaches(file)]
-
-    def _split_generators(self, dl_manager):
-        splits = self._wanted
-        if splits is None:
-            splits = self.obtainable_splits()
-            for split in self.config.files.keys() - set(splits):
-                logger.warning(f"No {split} split: the mirror {self._mirror_folder} lacks {TEST.location}.")
-        paths = {split: self._fetch(self.config.files[split], dl_manager) for split in splits}
-        if "test" in splits and self.config.files["test"] is TEST:
-            verify_test(paths["test"], self._fetch(DEVELOPMENT, dl_manager))
-        return [datasets.SplitGenerator(name=split, gen_kwargs={"path": paths[split]}) for split in splits]
-
-    def _generate_examples(self, path):
-        task = self.config.task
-        if task == "crows_pairs":
-            rows = rows_of_crows_pairs(path)
-        elif self.config.language == "en":
-            rows = rows_of_stereoset(path, task)
-        else:
-            rows = rows_of_translation(read_frame(path), task)
-        for row in rows:
-            yield row["id"], row
+    @property
+    def wanted_splits(self):
+        """What to prepare. The first split needs no other; whoever wants another gets the first along with it."""
+        first, *others = self.config.sources
+        return [first] if self.wanted_split == first else [first, *others]
 
     @property
-    def _mirror_folder(self):
-        folder = self._mirror or self.config.data_dir
-        return Path(os.path.abspath(folder)) if folder else None
+    def missing_splits(self):
+        """Wanted, but neither prepared yet nor found to be out of reach."""
+        return set(self.wanted_splits) - set(self.info.splits or {}) - self.unavailable_splits
 
-    def _reaches(self, file):
-        return self._mirror_folder is None or (self._mirror_folder / file.location).is_file()
-
-    def _fetch(self, file, dl_manager):
-        """The path of a local copy of a file, its sum checked.
-
-        Raises:
-            FileNotFoundError: if the mirror lacks it.
-            ConnectionError: if it cannot be downloaded.
-            ValueError: if it is not the pinned file.
-        """
-        if self._mirror_folder is not None:
-            path = str(self._mirror_folder / file.location)
-            if not os.path.isfile(path):
-                raise FileNotFoundError(
-                    f"The mirror {self._mirror_folder} lacks {file.location}: put the file there from {file.url}."
-                )
-        else:
+    def _split_generators(self, dl_manager):
+        # Everything is verified here, not while generating: there `datasets` hides an error behind one of its own.
+        paths = {}
+        for split in self.wanted_splits:
             try:
-                path = dl_manager.download(file.url)
+                paths[split] = self._verified_file(dl_manager, split, paths)
             except (OSError, ValueError) as error:
-                raise ConnectionError(
-                    f"{file.url} cannot be downloaded ({error}): give a mirror of the upstream files as data_dir."
-                ) from error
-        file.check(path)
+                if split in (self.wanted_split, self.wanted_splits[0]):
+                    raise
+                logger.warning("Going on without the split %s of %s: %s", split, self.config.name, error)
+                self.unavailable_splits.add(split)
+        self.info.splits = None  # those an earlier call prepared, which `datasets` would hold the new ones to
+        return [datasets.SplitGenerator(name=split, gen_kwargs={"path": path}) for split, path in paths.items()]
+
+    def _verified_file(self, dl_manager, split, verified):
+        """The path of a split's file, once its bytes are known to be the right ones."""
+        file = self.config.sources[split]
+        path = self._download(dl_manager, file) if self.mirror is None else self._mirrored(file)
+        data = _read(path)
+        try:
+            file.check(data, path)
+            if file.sha256 is None:
+                _check_content(file, data, path, _read(verified["validation"]))
+        except ValueError:
+            if self.mirror is None and os.path.isfile(path):
+                os.remove(path)  # else the next attempt would find the same bytes in the download cache
+            raise
         return path
 
+    def _download(self, dl_manager, file):
+        try:
+            return dl_manager.download(file.url)
+        except Exception as error:  # each transport has its own
+            raise ConnectionError(
+                f"{file.url} cannot be downloaded ({error}): connect this machine, or pass data_dir=, a folder that "
+                f"holds {file.location}."
+            ) from error
 
-def verify_test(test_path, development_path):
-    """Check of test.json what can be checked without its sha256: counts, ids, and targets of its own.
+    def _mirrored(self, file):
+        path = self.mirror / file.location
+        if not path.is_file():
+            raise FileNotFoundError(f"{path} is absent: put {file.url} there, or download by leaving out data_dir.")
+        return str(path)
 
-    Raises:
-        ValueError: if the file is not the test set that the paper describes.
-    """
-    for task, expected in TEST_EXAMPLES.items():
-        test, development = (rows_of_stereoset(path, task) for path in (test_path, development_path))
-        shared = {row["target"] for row in test} & {row["target"] for row in development}
-        ids = {row["id"] for row in test}
-        if len(test) != expected or len(ids) != expected or shared:
-            raise ValueError(
-                f"{test_path} is not StereoSet's test set: {len(test)} {task} examples with {len(ids)} ids instead "
-                f"of {expected}, {len(shared)} targets shared with validation; load split='validation' instead."
-            )
+    def _generate_examples(self, path):
+        data, task = _read(path), self.config.task
+        if task == "crows_pairs":
+            examples = crows_pairs_examples(data)
+        elif self.config.language == "en":
+            examples = stereoset_examples(data, task)
+        else:
+            examples = translated_examples(read_data_frame(data))
+        for example in examples:
+            yield example["id"], as_row(example)
 
 
 def load_stereoset(config, split=None, data_dir=None, cache_dir=None):
-    """StereoSet or CrowS-Pairs, with any supported version of `datasets`.
+    """Load a config, with any supported version of `datasets`, without a hub and without running a script by name.
+
+    The rows are prepared once and read from the cache of `datasets` afterwards, where
+    `datasets.load_dataset("stereoset", config)` finds them too as long as the hub is out of reach.
 
     Args:
-        config: "intrasentence" or "intersentence", for translations followed by "_de", "_es", "_fr" or "_tr"; or
+        config (str): "intrasentence", "intersentence", either followed by "_de", "_es", "_fr" or "_tr", or
             "crows_pairs".
-        split: "validation" (StereoSet) or "test" (English StereoSet, CrowS-Pairs); None for all there are.
-        data_dir: a folder laid out as <owner>/<repository>/<commit>/<path> that holds the upstream files; None
-            to download them.
-        cache_dir: where prepared data are kept; None for the default of `datasets`.
+        split (str, optional): "validation" or "test", also a slice such as "validation[:10]". Only the files needed
+            for it are fetched; for English, "validation" does without the test set's file.
+        data_dir (path, optional): a mirror of the upstream files, laid out as <owner>/<repository>/<commit>/<path>;
+            without it they are downloaded.
+        cache_dir (path, optional): where prepared rows are kept, in place of the usual cache of `datasets`.
 
     Returns:
-        A Dataset, or a DatasetDict where no split is given.
+        datasets.Dataset, or a datasets.DatasetDict of all splits that can be had if `split` is None.
 
     Raises:
-        ValueError: if config or split is unknown, or a file is not the pinned one.
-        FileNotFoundError: if data_dir lacks a file.
-        ConnectionError: if a file cannot be downloaded.
+        ValueError: the config or the split is unknown, or a file is not the pinned one.
+        FileNotFoundError: the mirror lacks a file.
+        ConnectionError: a file cannot be downloaded.
     """
-    configs = [one.name for one in Stereoset.BUILDER_CONFIGS]
-    if config not in configs:
-        raise ValueError(f"There is no config {config!r}: choose one of {', '.join(configs)}.")
-    wanted = None if split is None else ("validation", "test") if split == "test" else (split,)
-    if config == "crows_pairs" and split == "test":
-        wanted = ("test",)
+    sources = _known(config, Stereoset.builder_configs, "config").sources
+    wanted_split = None if split is None else str(split).partition("[")[0]
+    if wanted_split is not None:
+        _known(wanted_split, sources, f"split of {config}")
     builder = Stereoset(
         config_name=config,
         dataset_name="stereoset",
-        hash=_own_hash(),
+        hash=_fingerprint(),
         cache_dir=cache_dir,
-        mirror=data_dir,
-        splits=wanted,
+        data_dir=data_dir,
+        wanted_split=wanted_split,
     )
-    known = builder.config.files
-    if split is not None and split not in known:
-        raise ValueError(f"Config {config!r} has no split {split!r}: choose {' or '.join(known)}.")
-    if not set(wanted or builder.obtainable_splits()) <= set(builder.info.splits or ()):
-        # Our own sums are stricter than the library's checks, which expect the splits of last time.
-        builder.download_and_prepare(download_mode="reuse_cache_if_exists", verification_mode="no_checks")
-    return builder.as_dataset(split=split)
+    builder.download_and_prepare()
+    if builder.missing_splits:
+        _prepare_again(builder)
+    return builder.as_dataset(split)
 
 
-def _own_hash():
-    """Names the cache folder: other code, other folder."""
-    sources = sorted(Path(__file__).parent.glob("*.py"))
-    return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
+def _prepare_again(builder):
+    """Complete what an earlier call prepared with fewer splits."""
+    optional = builder.wanted_split is None
+    builder.wanted_split = builder.wanted_splits[-1]
+    try:
+        builder.download_and_prepare(download_mode=datasets.DownloadMode.REUSE_CACHE_IF_EXISTS)
+    except (OSError, ValueError) as error:
+        if not optional:
+            raise
+        logger.warning("Going on without the split %s of %s: %s", builder.wanted_split, builder.config.name, error)
+
+
+def _known(name, table, what):
+    """table[name], or a ValueError that names what there is."""
+    if name not in table:
+        guesses = difflib.get_close_matches(str(name), table, n=1)
+        hint = f" (nearest: {guesses[0]})" if guesses else ""
+        raise ValueError(f"{name!r} is no {what}{hint}: there are {', '.join(table)}.")
+    return table[name]
+
+
+def _features(task, language):
+    """The columns of McGill-NLP/stereoset under the same names, then those only we have."""
+    text = datasets.Value("string")
+    option = {
+        "sentence": text,
+        "id": text,
+        "labels": datasets.Sequence({"label": datasets.ClassLabel(names=LABELS), "human_id": text}),
+        "gold_label": datasets.ClassLabel(names=GOLD_LABELS),
+    }
+    columns = {"id": text, "target": text, "bias_type": text, "context": text}
+    if language != "en" and task == "intrasentence":
+        option["word"] = text
+    columns["sentences"] = datasets.Sequence(option)
+    if language != "en":
+        columns["target_translated"] = text
+    if task == "crows_pairs":
+        columns["direction"] = text
+    return datasets.Features(columns)
+
+
+def _fingerprint():
+    """Names the cache folder after this folder's code and after how this version of `datasets` writes down columns,
+    since versions before 4 cannot read what later ones write."""
+    code = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+    columns = json.dumps(_features("intrasentence", "en").to_dict())
+    return hashlib.sha256(code + columns.encode()).hexdigest()
+
+
+def _check_content(file, data, path, validation):
+    """Judge the test set, whose sum is not known in full, by what it holds."""
+    try:
+        check_test_set(data, validation, file.examples)
+    except ValueError as error:
+        raise ValueError(
+            f"{path} is not StereoSet's test set, {error}: replace it by {file.url}, or load the split validation."
+        ) from error
+
+
+def _read(path):
+    with open(path, "rb") as file:
+        return file.read()

@@ -5,7 +5,7 @@ import datasets
 import evaluate
 
 from .compute_score import compute_score
-from .compute_score import flat_reference
+from .compute_score import flat_references
 
 _DESCRIPTION = """\
 How biased is a language model? From the scores that it gives to the options of context association tests: how often
@@ -80,7 +80,14 @@ class Stereoset(evaluate.Metric):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
+        if self.num_process > 1:
+            raise ValueError(
+                f"num_process is {self.num_process}, and this metric runs in one process: gather the scores first."
+            )
         self._added = ([], [])
+
+    def __len__(self):
+        return len(self._added[0])
 
     # The library would carry predictions and references through a file and Arrow: a lock and a cache folder for a
     # few numbers, None turned into NaN, and a bare KeyError for a row with one field more. They stay in memory.
@@ -91,12 +98,11 @@ class Stereoset(evaluate.Metric):
         Raises:
             ValueError: if they differ in number.
         """
-        if len(predictions) != len(references):
-            raise ValueError(
-                f"There are {len(predictions)} predictions for {len(references)} references: give as many."
-            )
+        golds = flat_references(references)
+        if len(predictions) != len(golds):
+            raise ValueError(f"There are {len(predictions)} predictions for {len(golds)} references: give as many.")
         self._added[0].extend(predictions)
-        self._added[1].extend(map(flat_reference, references))
+        self._added[1].extend(golds)
 
     def add(self, *, prediction, reference):
         """Keep one example for `compute`; see there."""
@@ -112,7 +118,7 @@ class Stereoset(evaluate.Metric):
             scores, golds = self._added
         else:
             scores = [*self._added[0], *(() if predictions is None else predictions)]
-            golds = [*self._added[1], *map(flat_reference, () if references is None else references)]
+            golds = [*self._added[1], *flat_references(() if references is None else references)]
         result = self._compute(scores, golds, **kwargs)
         self._added = ([], [])
         return result

@@ -30,16 +30,40 @@ class Example:
         id: the example's id.
         context: the first sentence, or the sentence with BLANK in it.
         options: its options, in the order of the data.
+        direction: of a pair, "stereo" or "antistereo": whether its first option demonstrates a stereotype or
+            violates one.
     """
 
     id: str
     context: str
     options: tuple[Option, ...]
+    direction: str = "stereo"
 
     @property
     def task(self):
-        """ "intrasentence" where the context has a BLANK, else "intersentence"."""
+        """By its context: with a BLANK "intrasentence", without one "intersentence", empty "pairs"."""
+        if not self.context:
+            return "pairs"
         return "intrasentence" if BLANK in self.context else "intersentence"
+
+
+def as_pair(row):
+    """The pair of an example's stereotype and anti-stereotype, without a context (Nangia et al. 2020, Table 2).
+
+    Args:
+        row: as in `read_example`, with gold labels: names, or indices into the data set's ClassLabel.
+
+    Raises:
+        ValueError: if it has no stereotype or no anti-stereotype.
+    """
+    sentences = row["sentences"]
+    if isinstance(sentences, Mapping):
+        sentences = [dict(zip(sentences, values, strict=True)) for values in zip(*sentences.values(), strict=True)]
+    by_label = {option["gold_label"]: option for option in sentences}
+    pair = [by_label.get(name, by_label.get(index)) for name, index in (("stereotype", 1), ("anti-stereotype", 0))]
+    if None in pair:
+        raise ValueError(f"Example {row['id']!r} has no stereotype or no anti-stereotype: a pair needs both.")
+    return {**row, "context": "", "direction": "stereo", "sentences": pair}
 
 
 def read_example(row):
@@ -62,17 +86,19 @@ def read_example(row):
                 for values in zip(*(sentences[name] for name in names), strict=True)
             ]
         options = tuple(Option(one["id"], one["sentence"], one.get("word")) for one in sentences)
-        example = Example(row["id"], row["context"], options)
+        example = Example(row["id"], row["context"], options, row.get("direction", "stereo"))
     except KeyError as missing:
         raise ValueError(
             f"Example {row.get('id', '(no id)')!r} has no field {missing}: "
             "give rows with id, context and sentences{id, sentence}."
         ) from None
-    if not example.context:
-        raise ValueError(f"Example {example.id!r} has an empty context: a context association test needs one.")
+    if not example.context and len(options) != 2:
+        raise ValueError(f"Example {example.id!r} has an empty context and is no pair: give its context.")
     for option in example.options:
         if not option.sentence:
             raise ValueError(f"Option {option.id!r} of example {example.id!r} has an empty sentence: give its text.")
+        if option.word is not None and not option.word.strip():
+            raise ValueError(f"Option {option.id!r} of example {example.id!r} has an empty word: say what fills BLANK.")
     return example
 
 

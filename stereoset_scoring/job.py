@@ -1,9 +1,9 @@
 """A job: the recipes of many options turned into distinct rows and batches, and readings back into scores."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stereoset_scoring.batching import by_tokens
-from stereoset_scoring.rows import Recipe, Row
+from stereoset_scoring.rows import GREEDY, Recipe, Row
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,13 @@ class Job:
         if lost:
             raise RuntimeError(f"{len(lost)} of {len(self.rows)} rows came back without values, first row {lost[0]}.")
         found = {
-            (_input(row), read): value
+            (row.input, read): value
             for i, row in enumerate(self.rows)
             for read, value in zip(row.reads, values[i], strict=True)
         }
         return [
             [
-                recipe.combine([[found[_input(row), read] for read in row.reads] for row in recipe.rows])
+                recipe.combine([[found[row.input, read] for read in row.reads] for row in recipe.rows])
                 for recipe in recipes
             ]
             for recipes in self.recipes
@@ -72,15 +72,16 @@ def make_job(recipes, max_tokens):
     merged = {}
     for recipe in (recipe for options in recipes for recipe in options):
         for row in recipe.rows:
-            merged.setdefault(_input(row), {}).update(dict.fromkeys(row.reads))
-    rows = [Row(head, ids, tuple(sorted(reads)), segments) for (head, ids, segments), reads in merged.items()]
+            merged.setdefault(row.input, {}).update(dict.fromkeys(row.reads))
+    rows = [replace(inputs, reads=tuple(sorted(reads))) for inputs, reads in merged.items()]
     batches = []
-    for head in dict.fromkeys(row.head for row in rows):
-        of_head = [i for i, row in enumerate(rows) if row.head == head]
-        plan = by_tokens([len(rows[i].ids) for i in of_head], max_tokens)
-        batches += [[of_head[i] for i in batch] for batch in plan]
+    for kind in dict.fromkeys(_kind(row) for row in rows):
+        of_kind = [i for i, row in enumerate(rows) if _kind(row) == kind]
+        plan = by_tokens([len(rows[i].ids) for i in of_kind], max_tokens)
+        batches += [[of_kind[i] for i in batch] for batch in plan]
     return Job(recipes, rows, batches)
 
 
-def _input(row):
-    return row.head, row.ids, row.segments
+def _kind(row):
+    """What the rows of one batch have in common: the head, and how it is asked."""
+    return row.head, row.among, row.weighted, row.query, row.decoder is not None and GREEDY in row.decoder

@@ -1,6 +1,7 @@
 """From a name, a folder or a model in memory to a checkpoint whose heads can be asked."""
 
 import hashlib
+import inspect
 from functools import cached_property
 
 import torch
@@ -11,6 +12,7 @@ from transformers import (
     AutoModelForCausalLM,
     AutoModelForMaskedLM,
     AutoModelForNextSentencePrediction,
+    AutoModelForSeq2SeqLM,
     AutoModelForSequenceClassification,
     AutoTokenizer,
 )
@@ -19,6 +21,7 @@ from transformers.models.auto.modeling_auto import (
     MODEL_FOR_MASKED_LM_MAPPING_NAMES,
     MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING_NAMES,
     MODEL_FOR_PRETRAINING_MAPPING_NAMES,
+    MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES,
     MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES,
 )
 
@@ -27,13 +30,17 @@ from stereoset_scoring.tokens import Tokenizer
 
 AUTO_CLASSES = {
     "masked": AutoModelForMaskedLM,
+    "permutation": AutoModelForCausalLM,  # where transformers keeps XLNet
     "causal": AutoModelForCausalLM,
+    "seq2seq": AutoModelForSeq2SeqLM,
     "next_sentence": AutoModelForNextSentencePrediction,
     "sentiment": AutoModelForSequenceClassification,
 }
 ARCHITECTURES = {
     "masked": MODEL_FOR_MASKED_LM_MAPPING_NAMES,
-    "causal": MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    "permutation": {"xlnet": MODEL_FOR_CAUSAL_LM_MAPPING_NAMES["xlnet"]},
+    "causal": {kind: name for kind, name in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.items() if kind != "xlnet"},
+    "seq2seq": MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES,
     "next_sentence": MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING_NAMES,
     "sentiment": {
         kind: name
@@ -43,31 +50,34 @@ ARCHITECTURES = {
 }
 
 
-def family_of(config):
-    """The kind of model that a configuration describes: "masked", "causal" or "sentiment" (text classification).
+def family_of(config, architectures=None):
+    """The kind of model that a configuration describes: "masked", "permutation", "causal" or "seq2seq".
 
     Asked of the architecture that the checkpoint was saved as, then of what its model type can be; never of
     the checkpoint's name.
 
+    Args:
+        config: a transformers configuration.
+        architectures: names of classes, should they be known better than from the configuration.
+
     Raises:
         ValueError: if it is a kind that has no methods here.
     """
-    kind, saved_as = config.model_type, config.architectures or []
+    kind, saved_as = config.model_type, architectures or config.architectures or []
     if ARCHITECTURES["sentiment"].get(kind) in saved_as:
         return "sentiment"
     remote = getattr(config, "auto_map", {})
     # Encoder-decoders first: some of them can also be opened as causal models, with half of their weights.
     if config.is_encoder_decoder:
-        raise ValueError(f"A {kind} checkpoint is an encoder-decoder, and those have no method yet.")
-    if kind == "xlnet":
-        raise ValueError("An xlnet checkpoint is a permutation language model, and those have no method yet.")
-    for family in ("masked", "causal"):
+        return "seq2seq"
+    for family in ("masked", "permutation", "causal"):
         if AUTO_CLASSES[family].__name__ in remote or ARCHITECTURES[family].get(kind) in saved_as:
             return family
     if kind in ARCHITECTURES["masked"] and not getattr(config, "is_decoder", False):
         return "masked"
-    if kind in ARCHITECTURES["causal"]:
-        return "causal"
+    for family in ("permutation", "causal"):
+        if kind in ARCHITECTURES[family]:
+            return family
     raise ValueError(
         f"A {kind} checkpoint ({', '.join(saved_as) or 'no architecture named'}) has no language-model head: "
         "give a masked or a causal language model."
@@ -94,9 +104,9 @@ class Head:
         """How many tokens the model reads at most; None where there is no limit."""
         return longest_input(self.engine.model)
 
-    @cached_property
+    @property
     def fingerprint(self):
-        """sha256 over names, shapes, dtypes and bytes of the weights as they lie in memory."""
+        """sha256 over names, shapes, dtypes and bytes of the weights as they lie in memory now."""
         return fingerprint(self.engine.model)
 
 
@@ -122,8 +132,8 @@ class Checkpoint:
             self.config = AutoConfig.from_pretrained(self.name, **self._where)
         except OSError as error:
             raise OSError(
-                f"{self.name} is neither a folder with a model nor within reach on the hub: check the name, or download "
-                f"the model first ({str(error).splitlines()[0]})"
+                f"{self.name} is neither a folder with a model nor within reach on the hub: check the name, or "
+                f"download the model first ({str(error).splitlines()[0]})"
             ) from error
         self.family = family_of(self.config)
         self.tokenizer = Tokenizer(AutoTokenizer.from_pretrained(self.name, **self._where))
@@ -179,11 +189,12 @@ class ModelInMemory:
     revision = commit = None
 
     def __init__(self, model, tokenizer):
-        model = extract_model_from_parallel(model)
+        model = extract_model_from_parallel(model, keep_torch_compile=False)
         self.model, self.config = model, model.config
+        self._classes = [one.__name__ for one in type(without_adapter(model)).__mro__]
         self.name = self.config.name_or_path or type(model).__name__
         self.tokenizer = Tokenizer(tokenizer)
-        self.family = family_of(self.config)
+        self.family = family_of(self.config, self._classes)
         self._heads = {}
 
     @property
@@ -203,24 +214,27 @@ class ModelInMemory:
             ValueError: if the model in memory does not have that head.
         """
         if kind not in self._heads:
-            bare = self.model.get_base_model() if hasattr(self.model, "get_base_model") else self.model
-            architecture, model_type = type(bare).__name__, self.config.model_type
-            if architecture not in (
-                ARCHITECTURES[kind].get(model_type),
-                # One class with both heads.
-                kind != "causal" and MODEL_FOR_PRETRAINING_MAPPING_NAMES.get(model_type),
-            ):
+            model_type = self.config.model_type
+            wanted = {ARCHITECTURES[kind].get(model_type)}
+            if kind in ("masked", "next_sentence") and model_type in ARCHITECTURES["next_sentence"]:
+                wanted.add(MODEL_FOR_PRETRAINING_MAPPING_NAMES.get(model_type))  # one class with both heads
+            if not wanted & set(self._classes):
                 raise ValueError(
-                    f"A {architecture} in memory has no {_words(kind)} head: choose another method, or give "
+                    f"A {self._classes[0]} in memory has no {_words(kind)} head: choose another method, or give "
                     f"a {ARCHITECTURES[kind].get(model_type, 'model that has one')}."
                 )
             self._heads[kind] = Head(_engine(kind, self.model, self.tokenizer))
         return self._heads[kind]
 
 
+def without_adapter(model):
+    """The transformers model inside an adapter of PEFT, or the model itself."""
+    return model.get_base_model() if hasattr(model, "get_base_model") else model
+
+
 def longest_input(model):
     """How many tokens a model reads at most, special ones included; None where positions are not counted."""
-    longest = getattr(model.config, "max_position_embeddings", None)
+    longest = getattr(model.config.get_text_config(), "max_position_embeddings", None)
     if not isinstance(longest, int) or longest <= 0:
         return None
     for name, module in model.named_modules():
@@ -246,22 +260,18 @@ def default_device():
 
 def _engine(kind, model, tokenizer):
     pad = tokenizer.hub.pad_token_id
-    return ENGINES[kind](model, 0 if pad is None else pad)
+    accepts = inspect.signature(without_adapter(model).forward).parameters
+    return ENGINES[kind](model, 0 if pad is None else pad, accepts)
 
 
 def _dtype(dtype):
     if dtype is None or dtype == "auto" or isinstance(dtype, torch.dtype):
         return dtype or "auto"
     found = getattr(torch, dtype, None)
-    if not isinstance(found, torch.dtype):
+    if not isinstance(found, torch.dtype) or not found.is_floating_point:
         raise ValueError(f"There is no dtype {dtype!r}: choose auto, float32, bfloat16, float16 or float64.")
     return found
 
 
 def _words(kind):
-    return {
-        "masked": "masked-language-model",
-        "causal": "causal",
-        "next_sentence": "next-sentence",
-        "sentiment": "text-classification",
-    }[kind]
+    return {"masked": "masked-language-model", "seq2seq": "encoder-decoder"}.get(kind, kind.replace("_", "-"))

@@ -25,7 +25,10 @@ def write_predictions(path, scores, partial=None):
 
     Raises:
         OSError: if the file cannot be written.
+        ValueError: if a score is not a number.
     """
+    for config, by_id in scores.items():
+        _check_numbers(path, config, by_id.items())
     content = {
         config: [{"id": option, "score": score} for option, score in by_id.items()] for config, by_id in scores.items()
     }
@@ -44,30 +47,33 @@ def read_predictions(path):
     """
     with open(path, encoding="utf-8") as file:
         try:
-            content = json.load(file)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{path} is not JSON ({error}): give a prediction file.") from None
+            content = json.load(file, object_pairs_hook=_without_doubles)
+        except ValueError as error:
+            raise ValueError(f"{path} is not sound JSON ({error}): give a prediction file.") from None
     if not isinstance(content, Mapping):
         raise ValueError(f"{path} is not in StereoSet's layout: give a mapping of tasks to lists of id and score.")
     partial = content.pop(PARTIAL, None)
+    if not content:
+        raise ValueError(f"{path} holds no scores: give at least one task.")
     return {config: _by_id(path, config, entries) for config, entries in content.items()}, partial
 
 
-def align(by_id, rows, partial=False):
+def align(by_id, rows, partial=False, subset=False):
     """Rows and their scores, side by side.
 
     Args:
         by_id: {option id: score}.
-        rows: rows of the data set, in any layout; the options of a file may be a few more than theirs.
+        rows: rows of the data set, in any layout.
         partial: whether rows without any score are left out; else every row must have its scores.
+        subset: whether the rows are known to be a part of those scored; else every score must have its option.
 
     Returns:
         (rows, scores): the rows that have scores, and scores[i][j] of option j of row i.
 
     Raises:
-        ValueError: if a score is missing.
+        ValueError: if a score is missing, or belongs to no option.
     """
-    options = [option_ids(row) for row in rows]
+    options = all_options = [option_ids(row) for row in rows]
     if partial:
         scored = [i for i, ids in enumerate(options) if any(option in by_id for option in ids)]
         rows, options = [rows[i] for i in scored], [options[i] for i in scored]
@@ -76,6 +82,13 @@ def align(by_id, rows, partial=False):
         raise ValueError(
             f"{len(missing)} of {sum(map(len, options))} options have no score, first {missing[0]!r}: "
             "give a file with all of them, for this split and language."
+        )
+    known = {option for ids in all_options for option in ids}
+    extra = [] if subset else [option for option in by_id if option not in known]
+    if extra:
+        raise ValueError(
+            f"{len(extra)} of {len(by_id)} scores belong to no option of these rows, first {extra[0]!r}: "
+            "give the split and language that were scored."
         )
     return rows, [[by_id[option] for option in ids] for ids in options]
 
@@ -98,7 +111,19 @@ def _by_id(path, config, entries):
         seen = set()
         doubled = next(option for option, _ in pairs if option in seen or seen.add(option))
         raise ValueError(f"{path}: {config!r} scores option {doubled!r} twice: keep one of the two.")
+    _check_numbers(path, config, pairs)
+    return by_id
+
+
+def _check_numbers(path, config, pairs):
     for option, score in pairs:
         if not isinstance(score, (int, float)) or isinstance(score, bool) or math.isnan(score):
             raise ValueError(f"{path}: {config!r} gives option {option!r} the score {score!r}: give a number.")
-    return by_id
+
+
+def _without_doubles(pairs):
+    """An object of JSON; left alone, json keeps the last of two equal keys and says nothing."""
+    names = [name for name, _ in pairs]
+    if len(set(names)) < len(names):
+        raise ValueError(f"the key {next(name for name in names if names.count(name) > 1)!r} stands twice")
+    return dict(pairs)

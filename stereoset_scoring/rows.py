@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 Values = Sequence[Sequence[float]]
+GREEDY = -1
 
 
 @dataclass(frozen=True)
@@ -11,11 +12,17 @@ class Row:
     """One input of a model, and what is read from its output.
 
     Attributes:
-        head: the model's head that is asked: "masked", "causal" or "next_sentence".
+        head: the model's head that is asked, such as "masked"; see `stereoset_scoring.loading`.
         ids: token ids, special tokens included.
         reads: (position, token) pairs; each reads ln P(token), in nats, from the output at that position.
             A next-sentence head has one position, 0, and its tokens are its classes.
         segments: token types, one per id, where the tokenizer gives them.
+        decoder: for encoder-decoders, the decoder's ids after its start token; positions count from the start
+            token on. GREEDY in the place of an id stands for the likeliest one there.
+        among: the tokens that share the probability; None for the whole vocabulary.
+        weighted: whether each value is multiplied by the attention that its position receives.
+        query: for permutation models, whether the position that is read is hidden from all others and asked for
+            by a query of its own; else it is read where its mask token stands.
         optional: positions of given context that may be left out, from the left, where a model cannot read it
             all; nothing is ever read there.
     """
@@ -24,7 +31,16 @@ class Row:
     ids: tuple[int, ...]
     reads: tuple[tuple[int, int], ...]
     segments: tuple[int, ...] | None = None
+    decoder: tuple[int, ...] | None = None
+    among: tuple[int, ...] | None = None
+    weighted: bool = False
+    query: bool = False
     optional: range = range(0)
+
+    @property
+    def input(self):
+        """All that decides the model's output: rows with equal inputs are computed once."""
+        return replace(self, reads=(), optional=range(0))
 
     def without(self, count):
         """The row without the first ids of its optional context, as many as count says and there are."""

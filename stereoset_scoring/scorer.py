@@ -1,11 +1,12 @@
 """A scorer: option scores of context association tests from one checkpoint."""
 
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 
 from stereoset_scoring.examples import read_example
 from stereoset_scoring.job import make_job
-from stereoset_scoring.methods.registry import check_options, choose_method, preset_named
+from stereoset_scoring.methods.registry import check_names, check_options, choose_method, preset_named
 from stereoset_scoring.runner import score_here
 
 # Padded tokens in one forward pass: enough to keep a device busy, little enough for any vocabulary.
@@ -24,16 +25,21 @@ class Scorer:
         max_tokens: how many tokens, padding included, one forward pass may hold; None for the default.
 
     Raises:
-        ValueError: if preset or options are unknown to the source's family.
+        ValueError: if method, preset or options are unknown to the source's family, or max_tokens is no number of
+            tokens.
     """
 
     def __init__(self, source, method=None, preset=None, options=None, max_tokens=None):
         self.source, self.preset, self.options = source, preset, options or {}
         device = str(source.device).partition(":")[0]
-        self.max_tokens = max_tokens or MAX_TOKENS.get(device, MAX_TOKENS_ELSEWHERE)
+        default = MAX_TOKENS.get(device, MAX_TOKENS_ELSEWHERE)
+        self.max_tokens = default if max_tokens is None else max_tokens
         self._method = method
+        if self.max_tokens < 1:
+            raise ValueError(f"max_tokens is {self.max_tokens}: give a number of tokens, such as 2048.")
         if preset is not None:
             preset_named(preset)
+        check_names(source.family, method)
         check_options(source.family, self.options)
 
     def method(self, task):
@@ -42,7 +48,7 @@ class Scorer:
         Raises:
             ValueError: if there is none for this kind of model.
         """
-        name = self._method.get(task) if isinstance(self._method, dict) else self._method
+        name = self._method.get(task) if isinstance(self._method, Mapping) else self._method
         return choose_method(self.source.family, task, name, self.preset, self.options)
 
     def score(self, dataset, progress=False):
@@ -89,14 +95,16 @@ class Scorer:
 
     @contextmanager
     def evaluating(self, job):
-        """All models that a job asks in evaluation mode; afterwards as they were."""
-        with ExitStack() as stack:
-            for kind in dict.fromkeys(row.head for row in job.rows):
-                model = self.source.head(kind).engine.model
-                if model.training:
-                    stack.callback(model.train)
-                    model.eval()
+        """All models that a job asks in evaluation mode; afterwards every part of them as it was."""
+        models = [self.source.head(kind).engine.model for kind in dict.fromkeys(row.head for row in job.rows)]
+        modes = [(module, module.training) for model in models for module in model.modules()]
+        for model in models:
+            model.eval()
+        try:
             yield
+        finally:
+            for module, training in modes:
+                module.training = training
 
     def _fit(self, example, recipes):
         """The recipes of an example, such that the model can read them.
@@ -115,6 +123,11 @@ class Scorer:
                     "mend or drop the example."
                 )
             for row in recipe.rows:
+                if len(row.ids) > self.max_tokens:
+                    raise ValueError(
+                        f"Option {option.id!r} of example {example.id!r} has {len(row.ids)} tokens, more than "
+                        f"max_tokens={self.max_tokens}: give a larger budget."
+                    )
                 longest = self.source.head(row.head).longest_input
                 if longest is None:
                     continue

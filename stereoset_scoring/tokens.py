@@ -13,12 +13,21 @@ class Tokens:
         ids: token ids.
         offsets: (start, end) of each token in the text, in characters; empty spans for special tokens.
         segments: token types, or None where the tokenizer gives none.
+        special: which tokens are special ones that the tokenizer added.
+        words: the number of the word that each token belongs to; None for special tokens.
     """
 
     text: str
     ids: tuple[int, ...]
     offsets: tuple[tuple[int, int], ...]
     segments: tuple[int, ...] | None
+    special: tuple[bool, ...]
+    words: tuple[int | None, ...]
+
+    @property
+    def ordinary(self):
+        """Positions of the tokens that are the text's own."""
+        return [i for i, special in enumerate(self.special) if not special]
 
     def within(self, start, end):
         """Positions of the tokens that hold any of the characters start to end: a range, maybe empty."""
@@ -65,9 +74,17 @@ class Tokenizer:
                 f"{type(self.hub).__name__} is a slow tokenizer that gives no character offsets: "
                 "use a fast one (a folder with tokenizer.json)."
             )
-        encoding = self.hub(text, add_special_tokens=special, return_offsets_mapping=True)
-        ids, offsets = tuple(encoding["input_ids"]), tuple(encoding["offset_mapping"])
-        return Tokens(text, ids, offsets, _segments(encoding))
+        encoding = self.hub(
+            text, add_special_tokens=special, return_offsets_mapping=True, return_special_tokens_mask=True
+        )
+        return Tokens(
+            text,
+            tuple(encoding["input_ids"]),
+            tuple(encoding["offset_mapping"]),
+            _segments(encoding),
+            tuple(map(bool, encoding["special_tokens_mask"])),
+            tuple(encoding.word_ids()),
+        )
 
     def encode(self, text, pair=None):
         """(ids, segments) of a text, or of two texts as the tokenizer joins them, with special tokens."""
@@ -95,6 +112,27 @@ class Tokenizer:
                 "a masked method needs a model and a tokenizer with one."
             )
         return self.hub.mask_token_id, self.hub.mask_token
+
+    @cached_property
+    def sentinel(self):
+        """(id, text) of the first sentinel of a T5, which stands for a span that is left out.
+
+        Raises:
+            ValueError: if the tokenizer has none.
+        """
+        for name in ("<extra_id_0>", "▁<extra_id_0>"):  # mT5's holds the space before it
+            number = self.hub.convert_tokens_to_ids(name)
+            if number is not None and number != self.hub.unk_token_id:
+                return number, "<extra_id_0>"
+        raise ValueError(
+            f"The tokenizer {self.hub.name_or_path!r} has no sentinel <extra_id_0>: "
+            "give a T5 or mT5, the encoder-decoders that have methods here."
+        )
+
+    @cached_property
+    def separators(self):
+        """Ids of the tokens that separate and close segments: (sep, cls)."""
+        return self.hub.sep_token_id, self.hub.cls_token_id
 
     @cached_property
     def is_byte_level(self):

@@ -1,12 +1,13 @@
 """One model, asked for the log-probabilities of a batch of rows."""
 
-import inspect
 import re
 from contextlib import contextmanager
+from functools import cached_property
 
 import torch
 
 from stereoset_scoring.engines.padding import pad
+from stereoset_scoring.rows import GREEDY, Row
 
 
 class Engine:
@@ -15,23 +16,40 @@ class Engine:
     Args:
         model: a transformers model on its device.
         pad_token_id: what to pad with; any id will do, since padding is masked.
+        accepts: names of the inputs that the model takes.
     """
 
-    def __init__(self, model, pad_token_id):
+    def __init__(self, model, pad_token_id, accepts):
         self.model = model
         self.pad_token_id = pad_token_id
-        self._accepts = inspect.signature(model.forward).parameters
+        self._accepts = accepts
 
-    @torch.no_grad()  # not inference_mode: what a model in training caches must stay fit for a backward pass
+    @cached_property
+    def padding_is_inert(self):
+        """Whether a row's output is the same beside longer rows."""
+        return True
+
     def log_probs(self, rows):
         """ln P, in nats, of each row's reads: a list of lists of float, aligned with rows and their reads.
 
-        Computed in one forward pass; in float32 whatever the model's dtype, float64 models in float64.
+        Computed in one forward pass, or in one for each length where the model does not ignore padding; in float32
+        whatever the model's dtype, float64 models in float64.
         """
+        if len({len(row.ids) for row in rows}) == 1 or self.padding_is_inert:
+            return self._log_probs(rows)
+        found = {}
+        for length in {len(row.ids) for row in rows}:
+            same = [i for i, row in enumerate(rows) if len(row.ids) == length]
+            found.update(zip(same, self._log_probs([rows[i] for i in same]), strict=True))
+        return [found[i] for i in range(len(rows))]
+
+    @torch.no_grad()  # not inference_mode: what a model in training caches must stay fit for a backward pass
+    def _log_probs(self, rows):
         places = sorted({(b, position) for b, row in enumerate(rows) for position, _ in row.reads})
         logits = self.logits(rows, places)  # (N, V)
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-        log_totals = logits.logsumexp(-1)  # (N,)
+        among = logits if rows[0].among is None else logits[:, list(rows[0].among)]
+        log_totals = among.logsumexp(-1)  # (N,)
         index = {place: n for n, place in enumerate(places)}
         reads = [(index[b, position], token) for b, row in enumerate(rows) for position, token in row.reads]
         at, tokens = torch.tensor(reads, device=logits.device).unbind(1)  # (R,), (R,)
@@ -42,28 +60,34 @@ class Engine:
         """(N, V) outputs at the N (row, position) places."""
         raise NotImplementedError
 
-    def forward(self, rows):
-        """The model's output for a batch of rows, padded on the right."""
+    def inputs(self, rows):
+        """The model's inputs for a batch of rows, padded on the right."""
         device = self.model.device
         ids = pad([row.ids for row in rows], self.pad_token_id, device)  # (B, T)
-        inputs = {"input_ids": ids, "attention_mask": pad([[1] * len(row.ids) for row in rows], 0, device)}
+        mask = pad([[1] * len(row.ids) for row in rows], 0, device)  # (B, T)
+        inputs = {"input_ids": ids, "attention_mask": mask, "return_dict": True}
         if rows[0].segments is not None and "token_type_ids" in self._accepts:
             inputs["token_type_ids"] = pad([row.segments for row in rows], 0, device)
         if "use_cache" in self._accepts:
             inputs["use_cache"] = False
-        return self.model(**inputs)
+        return inputs
 
 
 class LanguageModelEngine(Engine):
-    """Masked and causal models: the output at a position is a distribution over the vocabulary."""
+    """Models whose output at a position is a distribution over the vocabulary."""
 
     def logits(self, rows, places):
         """(N, V) outputs at the places; the vocabulary is projected there and nowhere else."""
-        where = tuple(torch.tensor(places, device=self.model.device).unbind(1))  # (N,), (N,)
+        where = self.where(rows, places)
+        inputs = self.inputs(rows)
         with self._projection_only_at(where) as projected:
-            output = self.forward(rows)
+            output = self.model(**inputs)
         logits = output.prediction_logits if "prediction_logits" in output else output.logits
         return logits if projected else logits[where]
+
+    def where(self, rows, places):
+        """The places as index tensors (N,), (N,) into the model's output."""
+        return tuple(torch.tensor(places, device=self.model.device).unbind(1))
 
     @contextmanager
     def _projection_only_at(self, where):
@@ -91,29 +115,107 @@ class LanguageModelEngine(Engine):
             handle.remove()
 
 
-class NextSentenceEngine(Engine):
+class BidirectionalEngine(Engine):
+    """Models in which a position may see those after it, padding included where the architecture mixes positions
+    by other means than attention (convolutions in ConvBERT, Fourier transforms in FNet)."""
+
+    @cached_property
+    @torch.no_grad()
+    def padding_is_inert(self):
+        """Whether a row's output is the same beside longer rows: tried once, on two made-up rows."""
+        short, long = (tuple(1 + i % 9 for i in range(length)) for length in (6, 12))
+        rows = [Row("", ids, (), (0,) * len(ids)) for ids in (short, long)]
+        alone, padded = (self.hidden(some)[0, : len(short)].float() for some in (rows[:1], rows))
+        tolerance = 1e-3 if self.model.dtype in (torch.float32, torch.float64) else 0.25
+        return torch.allclose(alone, padded, rtol=tolerance, atol=tolerance)
+
+    def hidden(self, rows):
+        """(B, T, H) last hidden states."""
+        return self.model(**self.inputs(rows), output_hidden_states=True).hidden_states[-1]
+
+
+class MaskedEngine(BidirectionalEngine, LanguageModelEngine):
+    """Masked models; rows that say so are weighted by attention."""
+
+    def _log_probs(self, rows):
+        """As Engine; the values of weighted rows are multiplied by the attention that their positions receive."""
+        values = super()._log_probs(rows)
+        if not rows[0].weighted:
+            return values
+        return [
+            [value * weights[position] for value, (position, _) in zip(of_row, row.reads, strict=True)]
+            for of_row, row, weights in zip(values, rows, self._attention_received(rows), strict=True)
+        ]
+
+    @torch.no_grad()
+    def _attention_received(self, rows):
+        """Of each row, by position: the attention received, a mean over layers, heads and the row's own positions."""
+        implementation = self.model.config._attn_implementation
+        self.model.set_attn_implementation("eager")  # the only one that gives its weights
+        try:
+            attentions = self.model(**self.inputs(rows), output_attentions=True).attentions
+        finally:
+            self.model.set_attn_implementation(implementation)
+        mean = torch.stack([layer.double().mean(1) for layer in attentions]).mean(0)  # (B, T, T)
+        return [mean[b, : len(row.ids)].mean(0).tolist() for b, row in enumerate(rows)]
+
+
+class PermutationEngine(BidirectionalEngine, LanguageModelEngine):
+    """XLNet, read at a mask or by a query of its own."""
+
+    def inputs(self, rows):
+        """The model's inputs; for rows that are queried, which position each of them asks for."""
+        inputs = super().inputs(rows)
+        if rows[0].query:
+            batch, length = inputs["input_ids"].shape
+            asked = torch.tensor([row.reads[0][0] for row in rows], device=self.model.device)  # (B,)
+            mapping = torch.nn.functional.one_hot(asked, length).to(self.model.dtype)  # (B, T)
+            inputs["target_mapping"] = mapping[:, None]  # (B, 1, T)
+            inputs["perm_mask"] = mapping[:, None].expand(batch, length, length)  # nobody sees what is asked for
+        return inputs
+
+    def where(self, rows, places):
+        """The places; a queried row has one output."""
+        return super().where(rows, [(row, 0) for row, _ in places] if rows[0].query else places)
+
+
+class Seq2SeqEngine(LanguageModelEngine):
+    """Encoder-decoders, read at positions of the decoder."""
+
+    def inputs(self, rows):
+        """The model's inputs, the decoder's with its start token and the likeliest tokens put in where asked."""
+        inputs = super().inputs(rows)
+        start = self.model.config.decoder_start_token_id
+        decoder = pad([(start, *row.decoder) for row in rows], self.pad_token_id, self.model.device)  # (B, D)
+        if GREEDY in rows[0].decoder:
+            first = self.model(**inputs, decoder_input_ids=decoder[:, :1]).logits  # (B, 1, V)
+            decoder = torch.where(decoder == GREEDY, first.argmax(-1), decoder)
+        return {**inputs, "decoder_input_ids": decoder}
+
+
+class NextSentenceEngine(BidirectionalEngine):
     """Next-sentence heads: the output is one distribution over two classes per row."""
 
     def logits(self, rows, places):
         """(B, 2) outputs of the head."""
-        output = self.forward(rows)
+        output = self.model(**self.inputs(rows))
         return output.seq_relationship_logits if "seq_relationship_logits" in output else output.logits
 
 
-class SentimentEngine(Engine):
+class SentimentEngine(NextSentenceEngine):
     """Text classifiers that know negative from other sentiment: one distribution per row, the negative class first.
 
     Raises:
         ValueError: if the names of the model's classes do not tell which one is negative.
     """
 
-    def __init__(self, model, pad_token_id):
-        super().__init__(model, pad_token_id)
+    def __init__(self, model, *options):
+        super().__init__(model, *options)
         self._negative = negative_class(model.config.id2label)
 
     def logits(self, rows, places):
         """(B, C) outputs of the classifier, turned such that the negative class is class 0."""
-        return self.forward(rows).logits.roll(-self._negative, -1)
+        return super().logits(rows, places).roll(-self._negative, -1)
 
 
 def negative_class(id2label):
@@ -132,8 +234,10 @@ def negative_class(id2label):
 
 
 ENGINES = {
-    "masked": LanguageModelEngine,
+    "masked": MaskedEngine,
+    "permutation": PermutationEngine,
     "causal": LanguageModelEngine,
+    "seq2seq": Seq2SeqEngine,
     "next_sentence": NextSentenceEngine,
     "sentiment": SentimentEngine,
 }

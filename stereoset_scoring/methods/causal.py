@@ -64,7 +64,10 @@ class CausalMethod:
 
     def _beginning(self, tokenizer):
         if self.bos_text is not None:
-            return tokenizer.encode_bare(self.bos_text)[:1], self.bos or "released"
+            beginning = tokenizer.encode_bare(self.bos_text)[:1]
+            if not beginning:
+                raise ValueError(f"bos_text={self.bos_text!r} has no token: give a text that has one.")
+            return beginning, self.bos or "released"
         beginning = tokenizer.beginning
         if not beginning.ids:
             if self.bos in ("context", "released"):
@@ -137,7 +140,7 @@ class ContextAndOption(CausalMethod):
     def _recipe(self, context, option, tokenizer):
         tokens = tokenizer.tokenize(f"{context} {option}", special=False)
         if self.border == "offsets":
-            first = next(i for i, (_, end) in enumerate(tokens.offsets) if end > len(context))
+            first = next((i for i, (_, end) in enumerate(tokens.offsets) if end > len(context)), len(tokens.ids))
             straddling = tokens.straddling(len(context))
         else:
             first, straddling = len(tokenizer.encode_bare(context)), 0
@@ -232,7 +235,7 @@ class Ratio(ContextAndOption):
 
 @dataclass(frozen=True)
 class Quotient(ContextAndOption):
-    """ln PL(B) / ln PL(A) as it is, no logarithm of anything: larger means less likely, ss and lms come out inverted."""
+    """ln PL(B) / ln PL(A), no logarithm of anything: larger means less likely, so ss and lms come out inverted."""
 
     name = "quotient"
     source = "Nadeem et al. 2021, released generative code"
@@ -240,9 +243,7 @@ class Quotient(ContextAndOption):
 
     def score(self, joined, tokenizer):
         """The option's Recipe."""
-        return combined(
-            self.option_alone(joined, tokenizer), self.context_alone(joined, tokenizer), lambda b, a: b / a
-        )
+        return combined(self.option_alone(joined, tokenizer), self.context_alone(joined, tokenizer), lambda b, a: b / a)
 
 
 def difference(first, second):

@@ -10,30 +10,51 @@ from stereoset_scoring.methods.causal import (
     Gain,
     Joint,
     JointGain,
+    PairJoint,
     Quotient,
     Ratio,
 )
-from stereoset_scoring.methods.masked import MaskedLikelihood
+from stereoset_scoring.methods.masked import MaskedLikelihood, WordL2R
 from stereoset_scoring.methods.next_sentence import NextSentence
+from stereoset_scoring.methods.permutation import PermutationLikelihood
+from stereoset_scoring.methods.pseudo_likelihood import (
+    AUL,
+    AULA,
+    PLL,
+    DifferingTokens,
+    PairPseudoLikelihood,
+    PLLWordL2R,
+    PseudoLikelihood,
+)
 from stereoset_scoring.methods.sentiment import Sentiment
+from stereoset_scoring.methods.seq2seq import SpanConditional, SpanLikelihood, TextToTextNextSentence
 
+_WHOLE_SENTENCE = (PLL, PLLWordL2R, AUL, AULA)
 # (family, task) -> its methods; the first is the default.
 METHODS = {
-    ("masked", "intrasentence"): (MaskedLikelihood,),
-    ("masked", "intersentence"): (NextSentence,),
+    ("masked", "intrasentence"): (MaskedLikelihood, PseudoLikelihood, WordL2R, *_WHOLE_SENTENCE),
+    ("masked", "intersentence"): (NextSentence, PseudoLikelihood, *_WHOLE_SENTENCE),
+    ("masked", "pairs"): (PairPseudoLikelihood, DifferingTokens, *_WHOLE_SENTENCE),
+    ("permutation", "intrasentence"): (PermutationLikelihood,),
     ("causal", "intrasentence"): (CausalLikelihood,),
     ("causal", "intersentence"): (Conditional, Joint, ConditionalShare, Gain, JointGain, Ratio, Quotient),
     ("sentiment", "intrasentence"): (Sentiment,),
     ("sentiment", "intersentence"): (Sentiment,),
+    ("causal", "pairs"): (PairJoint,),
+    ("seq2seq", "intrasentence"): (SpanLikelihood,),
+    ("seq2seq", "intersentence"): (SpanConditional, TextToTextNextSentence),
 }
 
 _PASTED = {"text": "pasted"}
 _RELEASED_BOS = {"bos": "released"}
-_MULTILINGUAL_PAIR = {"bos": "released", "bos_text": "<|endoftext|>", "border": "length"}
-# preset -> method -> the options that reproduce somebody's released code; the first method of a task is its default.
+_MULTILINGUAL_BOS = {"bos": "released", "bos_text": "<|endoftext|>"}
+_MULTILINGUAL_PAIR = {**_MULTILINGUAL_BOS, "border": "length"}
+# preset -> method -> the options that reproduce somebody's released code; of a task's methods, in the order of METHODS,
+# the first one that the preset holds is its default.
 PRESETS = {
     "stereoset": {
         MaskedLikelihood: {**_PASTED, "sentence_space": True},
+        PermutationLikelihood: _PASTED,
         NextSentence: {},
         CausalLikelihood: _RELEASED_BOS,
         Quotient: {**_RELEASED_BOS, "border": "length"},
@@ -41,12 +62,20 @@ PRESETS = {
     "multilingual": {
         MaskedLikelihood: _PASTED,
         NextSentence: {},
-        CausalLikelihood: {"bos": "released", "bos_text": "<|endoftext|>"},
+        CausalLikelihood: _MULTILINGUAL_BOS,
         **dict.fromkeys((Conditional, Joint, ConditionalShare, Gain, JointGain, Ratio), _MULTILINGUAL_PAIR),
+        SpanLikelihood: {**_PASTED, "first": "greedy"},
+        SpanConditional: {"end": True},
+        TextToTextNextSentence: {"before": "greedy"},
     },
     "bias-bench": {
         MaskedLikelihood: {**_PASTED, "attribute_space": True},
         CausalLikelihood: _RELEASED_BOS,
+        DifferingTokens: {"decimals": 3},
+        PairJoint: _RELEASED_BOS,
+    },
+    "crows-pairs": {
+        PairPseudoLikelihood: {"lowercase": True, "sentence_space": True, "decimals": 3},
     },
 }
 
@@ -55,8 +84,8 @@ def choose_method(family, task, name=None, preset=None, options=None):
     """The method for a kind of model and a task, with its options set.
 
     Args:
-        family: "masked" or "causal".
-        task: "intrasentence" or "intersentence".
+        family: "masked", "permutation", "causal" or "seq2seq".
+        task: "intrasentence", "intersentence" or "pairs".
         name: a method's name; None for the default.
         preset: a name in PRESETS, whose options come before the method's own defaults.
         options: options by name, which come before the preset's; those that the method does not have are left
@@ -94,6 +123,30 @@ def preset_named(name):
     if name not in PRESETS:
         raise ValueError(f"There is no preset {name!r}: choose {_one_of(PRESETS)}.")
     return PRESETS[name]
+
+
+def check_names(family, methods):
+    """Refuse a method's name, or a task's, that no method of a family knows.
+
+    Args:
+        family: a kind of model.
+        methods: None, a name, or a mapping of task to name.
+
+    Raises:
+        ValueError: if a name is unknown.
+    """
+    tasks = {task: {method.name for method in some} for (kind, task), some in METHODS.items() if kind == family}
+    if isinstance(methods, str):
+        methods = dict.fromkeys([task for task, names in tasks.items() if methods in names], methods) or {"": methods}
+    for task, name in (methods or {}).items():
+        if task and task not in tasks:
+            raise ValueError(f"A {family} model has no task {task!r}: choose {_one_of(tasks)}.")
+        known = tasks[task] if task else set().union(*tasks.values())
+        if name not in known:
+            where = f" on {task}" if task else ""
+            raise ValueError(
+                f"Method {name!r} is not defined for a {family} model{where}: choose {_one_of(sorted(known))}."
+            )
 
 
 def check_options(family, options):

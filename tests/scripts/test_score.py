@@ -181,7 +181,8 @@ def test_a_score_near_chance_is_shouted(part):
 
 
 REFUSALS = [
-    (["--sample", "--method", "pseudonym"], "Method 'pseudonym' is not defined for a causal model on intrasentence"),
+    (["--sample", "--method", "pseudonym"], "Method 'pseudonym' is not defined for a causal model: choose one of"),
+    (["--sample", "--method", "joint"], "Method 'joint' is not defined for a causal model on intrasentence"),
     (["--sample", "--method", "intersentence=pseudonym"], "not defined for a causal model on intersentence"),
     (["--sample", "--method", "overall=joint"], "neither a name nor TASK=NAME"),
     (["--sample", "--dtype", "float12"], "There is no dtype 'float12'"),

@@ -1,0 +1,144 @@
+"""A Space for the metric: a prediction file in StereoSet's layout in, the table of ss, lms and icat out.
+
+    python app.py
+
+A Space holds this folder alone, so nothing outside it is imported, and gradio only to build the page.
+"""
+
+import json
+from pathlib import Path
+
+import datasets
+from compute_score import AVERAGES, TIES, compute_score, flat_references
+
+GOLD = "McGill-NLP/stereoset"  # English, validation split: ids and gold labels are all that is used of it
+TASKS = ("intrasentence", "intersentence")
+FIGURES = ("count", "ss", "lms", "icat", "icat_macro", "ties")
+HEADER = ["task", "bias type", *FIGURES]
+
+
+def make_table(predictions, gold=None, average="target", ties="strict"):
+    """The function behind the button.
+
+    Args:
+        predictions: the text of a prediction file, {"intrasentence": [{"id", "score"}, …], "intersentence": […]}, with
+            one of the tasks or both; higher scores mean preferred.
+        gold: the text of a file in the layout of StereoSet's dev.json; None for the published English validation set.
+        average, ties: as in `compute_score`.
+
+    Returns:
+        A list of rows under HEADER: each bias type and "all" for each task, then for both tasks pooled.
+
+    Raises:
+        ValueError: if a text is not in its layout, or an option has no score.
+    """
+    scores = read_scores(predictions)
+    gold = None if gold is None else read_gold(gold)
+    parts = {task: align(scores[task], gold_rows(task, gold)) for task in TASKS if task in scores}
+    if len(parts) == len(TASKS):
+        parts["overall"] = tuple(first + second for first, second in zip(*parts.values(), strict=True))
+    table = []
+    for task, (aligned, references) in parts.items():
+        result = compute_score(aligned, references, average=average, ties=ties, breakdown="bias_type")
+        groups = result.pop("bias_type") | {"all": result}
+        table += [[task, group, *(_rounded(found[name]) for name in FIGURES)] for group, found in groups.items()]
+    return table
+
+
+def read_scores(text):
+    """{task: {option id: score}} of the text of a prediction file."""
+    content = _json(text, "The predictions")
+    if not isinstance(content, dict) or not any(task in content for task in TASKS):
+        raise ValueError(f"The predictions hold no scores: give a mapping with {' or '.join(TASKS)}.")
+    scores = {}
+    for task in TASKS:
+        if task in content:
+            try:
+                pairs = [(entry["id"], entry["score"]) for entry in content[task]]
+            except (KeyError, TypeError):
+                raise ValueError(f"The predictions of {task} are not a list of records with id and score.") from None
+            scores[task] = dict(pairs)
+            if len(scores[task]) < len(pairs):
+                raise ValueError(f"The predictions of {task} score an option twice: keep one score of each.")
+    return scores
+
+
+def read_gold(text):
+    """{task: examples} of the text of a file in dev.json's layout."""
+    content = _json(text, "The gold file")
+    try:
+        return {task: list(content["data"].get(task, [])) for task in TASKS}
+    except (KeyError, TypeError, AttributeError):
+        raise ValueError("The gold file is not in the layout of dev.json: give one with data and its tasks.") from None
+
+
+def gold_rows(task, gold=None):
+    """The examples of a task, from the uploaded file or the published data set."""
+    if gold is None:
+        return datasets.load_dataset(GOLD, task, split="validation")
+    if not gold[task]:
+        raise ValueError(f"The gold file has no {task} examples, and the predictions have: give both the same tasks.")
+    return gold[task]
+
+
+def align(scores, rows):
+    """(scores[i][j] of option j of example i, flat references)."""
+    options = [_option_ids(row) for row in rows]
+    known = {option for ids in options for option in ids}
+    missing, extra = known - scores.keys(), scores.keys() - known
+    if missing or extra:
+        raise ValueError(
+            f"{len(missing)} of {len(known)} options have no score, and {len(extra)} scores belong to no option: "
+            "give the scores of exactly the gold file's split."
+        )
+    return [[scores[option] for option in ids] for ids in options], flat_references(rows)
+
+
+def build_page():
+    """The page, ready to launch."""
+    import gradio
+
+    def press(pasted, uploaded, gold, average, ties):
+        text = Path(uploaded).read_text(encoding="utf-8") if uploaded else pasted
+        try:
+            return make_table(text, Path(gold).read_text(encoding="utf-8") if gold else None, average, ties)
+        except ValueError as refusal:
+            raise gradio.Error(str(refusal)) from refusal
+
+    with gradio.Blocks(title="StereoSet") as page:
+        gradio.Markdown(card())
+        pasted = gradio.Textbox(label="Predictions in StereoSet's layout (JSON), pasted", lines=6)
+        uploaded = gradio.File(label="… or uploaded", file_types=[".json"])
+        gold = gradio.File(label="Gold file in dev.json's layout (default: English validation)", file_types=[".json"])
+        average = gradio.Radio(list(AVERAGES), value="target", label="average")
+        ties = gradio.Radio(list(TIES), value="strict", label="ties")
+        button = gradio.Button("Evaluate")
+        table = gradio.Dataframe(headers=HEADER, label="Percent; count and ties in examples")
+        button.click(press, [pasted, uploaded, gold, average, ties], table)
+    return page
+
+
+def card():
+    """The metric card without the Space's header."""
+    text = Path(__file__).with_name("README.md").read_text(encoding="utf-8")
+    return text.split("---\n", 2)[-1].strip()
+
+
+def _json(text, name):
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"{name} cannot be read ({error}): give JSON.") from None
+
+
+def _option_ids(row):
+    sentences = row["sentences"]
+    return sentences["id"] if isinstance(sentences, dict) else [option["id"] for option in sentences]
+
+
+def _rounded(value):
+    return round(value, 2) if isinstance(value, float) else value
+
+
+if __name__ == "__main__":
+    build_page().launch()

@@ -1,0 +1,120 @@
+"""After scripts/install.py both names work in a fresh process, from any folder, without the hub."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+
+import datasets
+import pytest
+
+
+@pytest.fixture(scope="module")
+def install(repository):
+    spec = importlib.util.spec_from_file_location("install", repository / "scripts" / "install.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def run(home, folder, *arguments, **environment):
+    environment = {**os.environ, "HF_HOME": str(home), "HF_HUB_OFFLINE": "1", **environment}
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)], cwd=folder, env=environment, capture_output=True, text=True
+    )
+
+
+MODULE = """\
+import datasets
+
+import evaluate
+
+from .arithmetic import double
+
+
+class Doubled(evaluate.Metric):
+    def _info(self):
+        features = datasets.Features({"predictions": datasets.Value("float64")})
+        return evaluate.MetricInfo(description="", citation="", inputs_description="", features=features)
+
+    def _compute(self, predictions):
+        return {"doubled": double(sum(predictions))}
+"""
+HELPER = "def double(number):\n    return %d * number\n"
+# Without transformers, which evaluate would import along with torch for its pipelines: seconds, for nothing here.
+IMPORT_EVALUATE = "import sys; sys.modules['transformers'] = None; import evaluate; del sys.modules['transformers']\n"
+USE_METRIC = IMPORT_EVALUATE + "print(evaluate.load('stereoset').compute(predictions=[1.0, 2.0]))"
+
+
+@pytest.fixture
+def metric_folder(tmp_path):
+    folder = tmp_path / "a_metric"
+    folder.mkdir()
+    (folder / "stereoset_metric.py").write_text(MODULE)
+    (folder / "arithmetic.py").write_text(HELPER % 2)
+    return folder
+
+
+def test_a_metric_is_found_by_name_and_the_last_one_installed_wins(install, metric_folder, tmp_path, monkeypatch):
+    home = tmp_path / "home"
+    monkeypatch.setattr(datasets.config, "HF_MODULES_CACHE", home / "modules")
+    first = install.install_metric(metric_folder)
+    (metric_folder / "arithmetic.py").write_text(HELPER % 3)
+    second = install.install_metric(metric_folder)
+    assert first != second
+    (metric_folder / "arithmetic.py").write_text(HELPER % 2)
+    assert install.install_metric(metric_folder) == first
+    used = run(home, tmp_path, "-c", USE_METRIC)
+    assert used.stdout == "{'doubled': 6.0}\n", used.stderr
+
+
+@pytest.mark.parametrize("lost", ["stereoset_metric.py", "arithmetic.py"])
+def test_an_incomplete_metric_is_refused_by_name(install, metric_folder, lost, tmp_path, monkeypatch):
+    monkeypatch.setattr(datasets.config, "HF_MODULES_CACHE", tmp_path / "modules")
+    (metric_folder / lost).unlink()
+    with pytest.raises(FileNotFoundError, match=f"{lost} is absent"):
+        install.install_metric(metric_folder)
+    assert not (tmp_path / "modules").exists()
+
+
+def test_the_script_installs_both_names(repository, upstream, tmp_path):
+    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    configs = ["intrasentence_de", "crows_pairs"]
+    script = repository / "scripts" / "install.py"
+    installed = run(home, elsewhere, script, "--data-dir", upstream, "--configs", *configs)
+    assert installed.returncode == 0, installed.stderr
+    assert 'evaluate.load("stereoset")' in installed.stdout
+    assert "intrasentence_de, 2,103 rows for validation" in installed.stdout
+    code = (
+        f"{IMPORT_EVALUATE}import json, datasets\n"
+        f"rows = [datasets.load_dataset('stereoset', config) for config in {configs}]\n"
+        "print(json.dumps([type(evaluate.load('stereoset')).__name__, *(splits.num_rows for splits in rows)]))"
+    )
+    used = run(home, elsewhere, "-c", code)
+    assert used.returncode == 0, used.stderr
+    assert json.loads(used.stdout) == ["Stereoset", {"validation": 2103}, {"test": 1508}]
+
+
+def test_the_script_fails_with_one_sentence(repository, tmp_path):
+    done = run(
+        tmp_path / "home",
+        tmp_path,
+        repository / "scripts" / "install.py",
+        "--data-dir",
+        "nowhere",
+        "--configs",
+        "crows_pairs",
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"install.py: {tmp_path / 'nowhere'}")
+    assert "is absent: put https://" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_installer_needs_no_torch(repository, tmp_path):
+    heavy = "{'torch', 'transformers', 'evaluate'}"
+    code = f"import sys, runpy; runpy.run_path(sys.argv[1]); print({heavy} & set(sys.modules))"
+    done = run(tmp_path / "home", tmp_path, "-c", code, repository / "scripts" / "install.py")
+    assert done.stdout == "set()\n", done.stderr

@@ -1,0 +1,264 @@
+"""What must not change a score: batches, order, padding, layout, precision's neighbours, the model's own mode."""
+
+import random
+
+import pytest
+import torch
+from datasets import Dataset
+from transformers import ConvBertConfig, ConvBertForMaskedLM, FNetConfig, FNetForMaskedLM
+
+from stereoset_scoring import load_scorer
+
+KINDS = [
+    # checkpoint, task
+    ("bert", "intrasentence"),
+    ("roberta", "intrasentence"),
+    ("albert", "intrasentence"),
+    ("bert", "intersentence"),
+    ("gpt2", "intrasentence"),
+    ("gpt2", "intersentence"),
+    ("llama", "intrasentence"),
+    ("llama", "intersentence"),
+    ("bare", "intersentence"),
+]
+CLOSE = {"float32": 1e-4, "float64": 1e-12}
+
+every_kind = pytest.mark.parametrize(("name", "task"), KINDS)
+
+
+@pytest.fixture
+def rows_of(intrasentence, intersentence):
+    return {"intrasentence": intrasentence, "intersentence": intersentence}.__getitem__
+
+
+def near(scores, dtype="float64"):
+    return [pytest.approx(one, abs=CLOSE[dtype]) for one in scores]
+
+
+def alone(scorer, rows):
+    """Scores with one row of the model at a time."""
+    job = scorer.plan(rows)
+    return job.scores({i: scorer.log_probs([row])[0] for i, row in enumerate(job.rows)})
+
+
+@pytest.mark.parametrize("dtype", CLOSE)
+@pytest.mark.parametrize("max_tokens", [60, 200, 100_000])
+@every_kind
+def test_score_does_not_depend_on_the_batch(scorer_of, rows_of, name, task, max_tokens, dtype):
+    scorer = scorer_of(name, dtype=dtype, max_tokens=max_tokens)
+    assert scorer.score(rows_of(task)) == near(alone(scorer, rows_of(task)), dtype)
+
+
+SMALL = {
+    "vocab_size": 140,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "intermediate_size": 32,
+    "initializer_range": 0.3,
+}
+MIXING = [
+    (ConvBertForMaskedLM, ConvBertConfig(num_attention_heads=4, embedding_size=32, **SMALL)),
+    (FNetForMaskedLM, FNetConfig(max_position_embeddings=64, **SMALL)),
+]
+
+
+@pytest.mark.parametrize(("architecture", "config"), MIXING)
+def test_model_that_mixes_positions_outside_attention_does_not_see_padding(
+    tokenizer_of, intrasentence, architecture, config
+):
+    model = architecture(config).double().eval()
+    scorer = load_scorer(model=model, tokenizer=tokenizer_of("bert"), max_tokens=100_000)
+    assert scorer.score(intrasentence) == near(alone(scorer, intrasentence))
+
+
+@every_kind
+def test_score_does_not_depend_on_the_order_of_examples(scorer_of, rows_of, name, task):
+    scorer, rows = scorer_of(name, max_tokens=200), rows_of(task)
+    order = random.Random(3).sample(range(len(rows)), len(rows))
+    expected = scorer.score(rows)
+    assert scorer.score([rows[i] for i in order]) == near([expected[i] for i in order])
+
+
+@every_kind
+def test_score_does_not_depend_on_the_order_of_options(scorer_of, rows_of, name, task):
+    scorer, rows = scorer_of(name), rows_of(task)
+    turned = [{**one, "sentences": one["sentences"][1:] + one["sentences"][:1]} for one in rows]
+    assert scorer.score(turned) == near([[*one[1:], one[0]] for one in scorer.score(rows)])
+
+
+@every_kind
+def test_score_does_not_depend_on_other_examples_or_repetitions(scorer_of, rows_of, name, task):
+    scorer, rows = scorer_of(name), rows_of(task)
+    expected = scorer.score(rows)
+    assert [scorer.score([one])[0] for one in rows] == near(expected)
+    assert scorer.score(rows * 2) == near(expected * 2)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@every_kind
+def test_score_does_not_depend_on_the_tokenizers_padding_side(scorer_of, rows_of, name, task, side):
+    scorer, rows = scorer_of(name), rows_of(task)
+    expected = scorer.score(rows)
+    scorer.source.tokenizer.hub.padding_side = side
+    assert scorer.score(rows) == expected
+
+
+def as_dataset_rows(rows):
+    """The layout of the data set: a mapping of lists."""
+    return [
+        {**one, "sentences": {key: [option[key] for option in one["sentences"]] for key in ("id", "sentence")}}
+        for one in rows
+    ]
+
+
+@every_kind
+def test_score_does_not_depend_on_the_layout(scorer_of, rows_of, name, task):
+    scorer, rows = scorer_of(name), rows_of(task)
+    expected, mapped = scorer.score(rows), as_dataset_rows(rows)
+    assert scorer.score(mapped) == expected
+    assert scorer.score(Dataset.from_list(mapped)) == expected
+    assert scorer.score(Dataset.from_list(rows)) == expected
+
+
+def test_stored_words_are_read_in_both_layouts(scorer_of, row):
+    json_row = row("Das war BLANK.", ["Das war schöne.", "Das war grün!"], ["schön", "grün"])
+    listed = {key: [one[key] for one in json_row["sentences"]] for key in ("id", "sentence", "word")}
+    scorer = scorer_of("bert")
+    assert scorer.score([{**json_row, "sentences": listed}]) == scorer.score([json_row])
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2"])
+def test_both_tasks_may_be_mixed(scorer_of, intrasentence, intersentence, name):
+    scorer = scorer_of(name)
+    mixed = [one for pair in zip(intrasentence, intersentence, strict=False) for one in pair]
+    expected = [
+        one for pair in zip(scorer.score(intrasentence), scorer.score(intersentence), strict=False) for one in pair
+    ]
+    assert scorer.score(mixed) == near(expected)
+
+
+def test_no_examples_give_no_scores(scorer_of):
+    assert scorer_of("bert").score([]) == []
+
+
+def test_generator_of_rows_is_read_once(scorer_of, intrasentence):
+    scorer = scorer_of("gpt2")
+    assert scorer.score(one for one in intrasentence) == scorer.score(intrasentence)
+
+
+ONE_ROW = [
+    # checkpoint, context, options, distinct rows
+    ("bert", "It was BLANK.", ["It was kind.", "It was calm.", "It was long."], 1),
+    ("roberta", "It was BLANK.", ["It was kind.", "It was calm.", "It was long."], 1),
+    ("gpt2", "It was BLANK.", ["It was kind.", "It was kind."], 2),  # one for the first token, one for the rest
+    ("llama", "It was BLANK.", ["It was kind.", "It was kind."], 1),
+    ("gpt2", "It was calm.", ["It was kind.", "It was kind."], 1),
+    ("bert", "It was calm.", ["It was kind.", "It was kind.", "He was kind."], 2),
+]
+
+
+@pytest.mark.parametrize(("name", "context", "sentences", "count"), ONE_ROW)
+def test_equal_inputs_are_computed_once(scorer_of, row, name, context, sentences, count):
+    scorer = scorer_of(name)
+    assert len(scorer.plan([row(context, sentences)]).rows) == count
+    assert len(scorer.plan([row(context, sentences)] * 3).rows) == count
+
+
+@pytest.mark.parametrize("max_tokens", [60, 200, 100_000])
+@every_kind
+def test_batches_keep_the_budget_and_hold_every_row_once(scorer_of, rows_of, name, task, max_tokens):
+    job = scorer_of(name, max_tokens=max_tokens).plan(rows_of(task))
+    assert sorted(i for batch in job.batches for i in batch) == list(range(len(job.rows)))
+    sizes = [len(batch) * max(len(job.rows[i].ids) for i in batch) for batch in job.batches]
+    assert max(sizes) <= max_tokens
+    assert job.padded_tokens == sum(sizes) >= job.forward_tokens == sum(len(one.ids) for one in job.rows)
+
+
+PROJECTED = ["bert", "roberta", "albert", "gpt2", "llama"]
+
+
+@pytest.fixture
+def spied(scorer_of):
+    """spied(name): a scorer, and the shapes of what its projection to the vocabulary is given."""
+
+    def make(name):
+        scorer, shapes = scorer_of(name), []
+        model = scorer.source.head(scorer.source.family).engine.model
+        projection, compute = model.get_output_embeddings(), type(model.get_output_embeddings()).forward
+        projection.forward = lambda hidden: shapes.append(tuple(hidden.shape)) or compute(projection, hidden)
+        return scorer, shapes
+
+    return make
+
+
+@pytest.mark.parametrize("name", PROJECTED)
+def test_vocabulary_is_projected_only_where_something_is_read(spied, intrasentence, intersentence, name):
+    scorer, shapes = spied(name)
+    rows = intrasentence if scorer.source.family == "masked" else intersentence
+    job = scorer.plan(rows)
+    assert scorer.source.head(job.rows[0].head).engine.padding_is_inert  # tried by a pass of its own
+    shapes.clear()
+    scorer.score(rows)
+    places = [sum(len({position for position, _ in job.rows[i].reads}) for i in batch) for batch in job.batches]
+    assert [shape[:-1] for shape in shapes] == [(count,) for count in places]
+    assert sum(places) < job.forward_tokens
+
+
+@pytest.mark.parametrize("name", PROJECTED)
+@pytest.mark.parametrize("projection", ["none", "never called", "flat input"])
+def test_head_of_an_unusual_make_gives_the_same_scores(scorer_of, intrasentence, name, projection):
+    expected = scorer_of(name).score(intrasentence)
+    scorer = scorer_of(name)
+    model = scorer.source.head(scorer.source.family).engine.model
+    if projection == "none":
+        model.get_output_embeddings = lambda: None
+    elif projection == "never called":
+        model.get_output_embeddings = lambda: torch.nn.Linear(1, 1)
+    else:  # positions of all rows in one dimension, as models without padding do
+        inner = model.get_output_embeddings()
+        model.get_output_embeddings = lambda: inner.inner
+        inner.inner = torch.nn.Linear(1, 1)
+        compute = type(inner).forward
+
+        def flat(hidden):
+            inner.inner(torch.zeros(hidden[..., 0].numel(), 1, dtype=hidden.dtype))
+            return compute(inner, hidden)
+
+        inner.inner.to(torch.float64)
+        inner.forward = flat
+    assert scorer.score(intrasentence) == near(expected)
+
+
+@pytest.mark.parametrize("name", PROJECTED)
+def test_projection_is_left_as_it_was(scorer_of, intrasentence, name):
+    scorer = scorer_of(name)
+    model = scorer.source.head(scorer.source.family).engine.model
+    inputs = {"input_ids": torch.tensor([[5, 6, 7]])}
+    before = model(**inputs).logits
+    scorer.score(intrasentence)
+    assert torch.equal(model(**inputs).logits, before)
+    assert before.dim() == 3
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("name", PROJECTED)
+def test_half_precision_logits_get_a_float32_softmax(scorer_of, intrasentence, name, dtype):
+    scorer = scorer_of(name, dtype=dtype)
+    engine = scorer.source.head(scorer.source.family).engine
+    for one in scorer.plan(intrasentence).rows:
+        logits = engine.logits([one], [(0, position) for position, _ in one.reads])
+        assert logits.dtype == getattr(torch, dtype)
+        tokens = torch.tensor([[token] for _, token in one.reads])
+        expected = logits.detach().float().log_softmax(-1).gather(1, tokens)[:, 0]
+        assert expected.isfinite().all()
+        assert engine.log_probs([one]) == [pytest.approx(expected.tolist(), abs=1e-5)]
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64"])
+def test_checkpoint_is_held_in_the_dtype_asked_for(scorer_of, dtype):
+    model = scorer_of("bert", dtype=dtype).source.head("masked").engine.model
+    assert {parameter.dtype for parameter in model.parameters()} == {getattr(torch, dtype)}
+
+
+def test_dtype_is_the_checkpoints_own_where_none_is_asked_for(folder):
+    assert load_scorer(folder("bert"), device="cpu").source.head("masked").engine.model.dtype == torch.float32

@@ -1,0 +1,289 @@
+"""From a folder or a model in memory to a scorer: what kind it is, which heads it has, what its weights are."""
+
+import json
+import shutil
+
+import pytest
+import torch
+from transformers import (
+    AutoModel,
+    BertConfig,
+    BertForMaskedLM,
+    BertForNextSentencePrediction,
+    BertForPreTraining,
+    BertLMHeadModel,
+    GPT2Config,
+    GPT2LMHeadModel,
+    RobertaForCausalLM,
+    RobertaForMaskedLM,
+)
+
+from stereoset_scoring import load_scorer
+from stereoset_scoring.loading import family_of, fingerprint
+from stereoset_scoring.rows import Row
+
+BERT = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16, "vocab_size": 140}
+
+FAMILIES = [
+    # config, the architecture it was saved as, family
+    (BertConfig(), "BertForMaskedLM", "masked"),
+    (BertConfig(), "BertForPreTraining", "masked"),
+    (BertConfig(), "BertForNextSentencePrediction", "masked"),
+    (BertConfig(), None, "masked"),
+    (BertConfig(), "BertLMHeadModel", "causal"),
+    (BertConfig(is_decoder=True), None, "causal"),
+    (BertConfig(is_decoder=True), "BertForMaskedLM", "masked"),
+    (GPT2Config(), "GPT2LMHeadModel", "causal"),
+    (GPT2Config(), "GPT2DoubleHeadsModel", "causal"),
+    (GPT2Config(), None, "causal"),
+]
+
+
+@pytest.mark.parametrize(("config", "saved_as", "family"), FAMILIES)
+def test_family_is_that_of_the_architecture(config, saved_as, family):
+    config.architectures = saved_as and [saved_as]
+    assert family_of(config) == family
+
+
+@pytest.mark.parametrize(("name", "family"), [("bert", "masked"), ("llama", "causal"), ("albert", "masked")])
+def test_name_of_the_folder_says_nothing(folder, tmp_path, name, family):
+    misleading = tmp_path / "gpt2-t5-bert"
+    shutil.copytree(folder(name), misleading)
+    assert load_scorer(misleading, device="cpu").source.family == family
+
+
+def test_folder_may_be_given_as_text(folder, intrasentence):
+    by_text = load_scorer(str(folder("gpt2")), device="cpu").score(intrasentence)
+    assert by_text == load_scorer(folder("gpt2"), device="cpu").score(intrasentence)
+
+
+@pytest.mark.parametrize("name", ["bert", "roberta", "albert", "gpt2", "llama", "bare"])
+def test_model_in_memory_equals_its_folder(scorer_of, model_of, tokenizer_of, intrasentence, name):
+    scorer = scorer_of(name)
+    model = model_of(name, scorer.source.family)
+    in_memory = load_scorer(model=model, tokenizer=tokenizer_of(name))
+    assert in_memory.score(intrasentence) == scorer.score(intrasentence)
+    assert in_memory.source.head(scorer.source.family).engine.model is model
+
+
+def test_one_model_in_memory_with_both_heads_serves_both_tasks(
+    scorer_of, folder, tokenizer_of, intrasentence, intersentence
+):
+    model = BertForPreTraining.from_pretrained(folder("bert"), dtype=torch.float64)
+    in_memory = load_scorer(model=model, tokenizer=tokenizer_of("bert"))
+    rows = intrasentence + intersentence
+    assert in_memory.score(rows) == [pytest.approx(one, abs=1e-12) for one in scorer_of("bert").score(rows)]
+
+
+def test_next_sentence_model_in_memory_serves_intersentence(scorer_of, model_of, tokenizer_of, intersentence):
+    in_memory = load_scorer(model=model_of("bert", "next_sentence"), tokenizer=tokenizer_of("bert"))
+    assert in_memory.score(intersentence) == scorer_of("bert").score(intersentence)
+
+
+@pytest.fixture
+def in_training(folder):
+    """A model with dropout, in training mode."""
+    return BertForPreTraining.from_pretrained(folder("bert"), hidden_dropout_prob=0.5).train()
+
+
+def test_model_in_training_is_scored_without_dropout_and_stays_in_training(
+    scorer_of, in_training, tokenizer_of, intrasentence, intersentence
+):
+    scorer = load_scorer(model=in_training, tokenizer=tokenizer_of("bert"))
+    rows = intrasentence + intersentence
+    first, second = scorer.score(rows), scorer.score(rows)
+    assert first == second == [pytest.approx(one, abs=1e-4) for one in scorer_of("bert").score(rows)]
+    assert all(module.training for module in in_training.modules())
+
+
+def test_frozen_parts_of_a_model_in_training_stay_in_evaluation_mode(in_training, tokenizer_of, intrasentence):
+    in_training.bert.embeddings.eval()
+    before = [module.training for module in in_training.modules()]
+    load_scorer(model=in_training, tokenizer=tokenizer_of("bert")).score(intrasentence)
+    assert [module.training for module in in_training.modules()] == before
+
+
+def test_part_in_training_mode_of_a_model_in_evaluation_mode_is_scored_without_dropout(
+    in_training, tokenizer_of, intrasentence
+):
+    in_training.eval().bert.encoder.train()
+    scorer = load_scorer(model=in_training, tokenizer=tokenizer_of("bert"))
+    assert scorer.score(intrasentence) == scorer.score(intrasentence)
+    assert in_training.bert.encoder.training
+
+
+def test_model_is_in_training_mode_again_after_an_error(in_training, tokenizer_of, intrasentence, monkeypatch):
+    scorer = load_scorer(model=in_training, tokenizer=tokenizer_of("bert"))
+    monkeypatch.setattr(scorer, "log_probs", lambda rows: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        scorer.score(intrasentence)
+    assert in_training.training
+
+
+def test_scoring_leaves_no_gradients_and_allows_them_afterwards(in_training, tokenizer_of, intrasentence):
+    load_scorer(model=in_training, tokenizer=tokenizer_of("bert")).score(intrasentence)
+    assert all(parameter.grad is None for parameter in in_training.parameters())
+    in_training(torch.tensor([[5, 6, 7]])).prediction_logits.sum().backward()
+    assert in_training.bert.embeddings.word_embeddings.weight.grad.abs().sum() > 0
+
+
+def test_scores_follow_the_weights_during_training(folder, tokenizer_of, intrasentence):
+    model = GPT2LMHeadModel.from_pretrained(folder("gpt2"))
+    scorer = load_scorer(model=model, tokenizer=tokenizer_of("gpt2"))
+    before = scorer.score(intrasentence)
+    with torch.no_grad():
+        model.transformer.ln_f.weight.mul_(2)
+    assert scorer.score(intrasentence) != before
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2"])
+def test_wrapped_model_is_accepted(scorer_of, model_of, tokenizer_of, intrasentence, name):
+    scorer = scorer_of(name)
+    wrapped = torch.nn.DataParallel(model_of(name, scorer.source.family))
+    in_memory = load_scorer(model=wrapped, tokenizer=tokenizer_of(name))
+    assert in_memory.score(intrasentence) == scorer.score(intrasentence)
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2"])
+def test_compiled_model_is_accepted(scorer_of, model_of, tokenizer_of, intrasentence, name):
+    scorer = scorer_of(name)
+    compiled = torch.compile(model_of(name, scorer.source.family), backend="eager")
+    in_memory = load_scorer(model=compiled, tokenizer=tokenizer_of(name))
+    assert in_memory.score(intrasentence) == [pytest.approx(one, abs=1e-12) for one in scorer.score(intrasentence)]
+
+
+def test_subclass_of_a_known_architecture_is_accepted(scorer_of, folder, tokenizer_of, intrasentence):
+    class OwnBert(BertForMaskedLM):
+        pass
+
+    model = OwnBert.from_pretrained(folder("bert"), dtype=torch.float64)
+    in_memory = load_scorer(model=model, tokenizer=tokenizer_of("bert"))
+    assert in_memory.score(intrasentence) == scorer_of("bert").score(intrasentence)
+
+
+def test_model_that_returns_tuples_is_accepted(scorer_of, folder, tokenizer_of, intrasentence, intersentence):
+    model = BertForPreTraining.from_pretrained(folder("bert"), dtype=torch.float64, return_dict=False)
+    rows = intrasentence + intersentence
+    expected = [pytest.approx(one, abs=1e-12) for one in scorer_of("bert").score(rows)]
+    assert load_scorer(model=model, tokenizer=tokenizer_of("bert")).score(rows) == expected
+
+
+def test_kind_of_a_model_in_memory_is_that_of_its_class(folder, tokenizer_of, intrasentence):
+    model = RobertaForCausalLM.from_pretrained(folder("roberta"), is_decoder=True)
+    scorer = load_scorer(model=model, tokenizer=tokenizer_of("roberta"))
+    assert scorer.source.family == "causal"
+    scorer.score(intrasentence)
+
+
+def test_kind_of_a_model_made_from_a_configuration_is_that_of_its_class(tokenizer_of, intrasentence):
+    model = BertLMHeadModel(BertConfig(**BERT, is_decoder=True))
+    assert load_scorer(model=model, tokenizer=tokenizer_of("bert")).source.family == "causal"
+    model = BertForMaskedLM(BertConfig(**BERT))
+    assert load_scorer(model=model, tokenizer=tokenizer_of("bert")).source.family == "masked"
+
+
+def test_tied_weights_that_a_checkpoint_leaves_out_are_not_missing(folder, tmp_path, tokenizer_of, intrasentence):
+    AutoModel.from_pretrained(folder("gpt2")).save_pretrained(tmp_path)  # GPT-2's head is its embedding
+    tokenizer_of("gpt2").save_pretrained(tmp_path)
+    expected = load_scorer(folder("gpt2"), device="cpu").score(intrasentence)
+    assert load_scorer(tmp_path, device="cpu").score(intrasentence) == expected
+
+
+def test_weights_that_a_head_does_not_use_are_reported(scorer_of):
+    source = scorer_of("bert").source
+    assert any(key.startswith("cls.seq_relationship") for key in source.head("masked").unexpected)
+    assert any(key.startswith("cls.predictions") for key in source.head("next_sentence").unexpected)
+    assert scorer_of("gpt2").source.head("causal").unexpected == ()
+    assert source.head("masked").missing == ()
+
+
+def test_head_is_loaded_once(scorer_of):
+    source = scorer_of("bert").source
+    assert source.head("masked") is source.head("masked")
+
+
+def tiny(dtype=torch.float32):
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        return BertForMaskedLM(BertConfig(**BERT)).to(dtype)
+
+
+def test_fingerprint_is_equal_for_equal_weights(folder):
+    assert fingerprint(tiny()) == fingerprint(tiny())
+    one, other = (load_scorer(folder("bert"), device="cpu").source.head("masked").fingerprint for _ in range(2))
+    assert one == other
+
+
+def test_fingerprint_differs_when_one_bit_does():
+    model, changed = tiny(), tiny()
+    with torch.no_grad():
+        changed.bert.embeddings.word_embeddings.weight.view(torch.int32)[3, 5] ^= 1
+    assert fingerprint(model) != fingerprint(changed)
+
+
+def test_fingerprint_sees_where_a_value_stands():
+    model, changed = tiny(), tiny()
+    with torch.no_grad():
+        weight = changed.bert.embeddings.word_embeddings.weight
+        weight[[3, 4]] = weight[[4, 3]]
+    assert fingerprint(model) != fingerprint(changed)
+
+
+def test_fingerprint_differs_between_dtypes():
+    assert len({fingerprint(tiny(dtype)) for dtype in (torch.float32, torch.float64, torch.bfloat16)}) == 3
+
+
+def test_fingerprint_does_not_depend_on_memory_layout_or_mode():
+    model, other = tiny(), tiny().train()
+    weight = other.bert.encoder.layer[0].intermediate.dense.weight
+    weight.data = weight.data.t().contiguous().t()
+    assert not weight.is_contiguous()
+    assert fingerprint(model) == fingerprint(other)
+
+
+def test_fingerprint_of_a_model_in_memory_follows_its_weights(folder, tokenizer_of):
+    model = GPT2LMHeadModel.from_pretrained(folder("gpt2"))
+    source = load_scorer(model=model, tokenizer=tokenizer_of("gpt2")).source
+    before = source.head("causal").fingerprint
+    with torch.no_grad():
+        model.transformer.ln_f.weight.mul_(2)
+    assert source.head("causal").fingerprint != before
+
+
+LONGEST = [("bert", 64), ("roberta", 64), ("albert", 64), ("gpt2", 64), ("llama", 64)]
+
+
+@pytest.mark.parametrize(("name", "longest"), LONGEST)
+def test_longest_input_is_what_the_model_can_number(scorer_of, name, longest):
+    source = scorer_of(name).source
+    head = source.head(source.family)
+    assert head.longest_input == longest
+    row = Row(source.family, ids=(5,) * longest, reads=((longest - 1, 5),))
+    assert len(head.engine.log_probs([row])[0]) == 1
+
+
+def test_head_of_a_class_with_the_wrong_kind_is_refused(folder, tokenizer_of):
+    model = BertForNextSentencePrediction.from_pretrained(folder("bert"))
+    with pytest.raises(ValueError, match=r"BertForNextSentencePrediction in memory has no masked-language-model head"):
+        load_scorer(model=model, tokenizer=tokenizer_of("bert")).source.head("masked")
+
+
+@pytest.mark.parametrize("device", ["cpu", torch.device("cpu")])
+def test_checkpoint_goes_to_the_device_asked_for(folder, device):
+    source = load_scorer(folder("bert"), device=device).source
+    assert source.head("masked").engine.model.device == torch.device("cpu")
+
+
+def test_config_is_read_and_the_weights_are_left_alone_until_a_head_is_asked(folder, tmp_path):
+    shutil.copytree(folder("bert"), tmp_path / "copy")
+    (tmp_path / "copy" / "model.safetensors").unlink()
+    scorer = load_scorer(tmp_path / "copy", device="cpu")
+    assert scorer.method("intrasentence").name == "likelihood"
+    assert json.loads((tmp_path / "copy" / "config.json").read_text())["model_type"] == scorer.source.config.model_type
+
+
+def test_saved_by_another_class_with_the_same_weights(folder, tmp_path, tokenizer_of, intrasentence):
+    RobertaForMaskedLM.from_pretrained(folder("roberta")).save_pretrained(tmp_path)
+    tokenizer_of("roberta").save_pretrained(tmp_path)
+    expected = load_scorer(folder("roberta"), device="cpu").score(intrasentence)
+    assert load_scorer(tmp_path, device="cpu").score(intrasentence) == expected

@@ -1,0 +1,216 @@
+"""What holds for any batch, text, span, context and job: drawn at random."""
+
+import re
+from math import fsum
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from stereoset_scoring.attribute import aligned_fillers, fill, released_word
+from stereoset_scoring.batching import by_tokens
+from stereoset_scoring.examples import Example, Option, read_example
+from stereoset_scoring.job import make_job
+from stereoset_scoring.methods.reductions import log_mean_probability, mean_log
+from stereoset_scoring.rows import Recipe, Row
+from stereoset_scoring.tokens import Tokens
+
+settings.register_profile("quick", max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("quick")
+
+
+@st.composite
+def lengths_and_budget(draw):
+    lengths = draw(st.lists(st.integers(1, 60), max_size=40))
+    return lengths, draw(st.integers(max(lengths, default=1), 400))
+
+
+@given(lengths_and_budget())
+def test_batches_hold_every_index_once_under_the_budget_longest_first(drawn):
+    lengths, budget = drawn
+    batches = by_tokens(lengths, budget)
+    assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
+    assert all(len(batch) * max(lengths[i] for i in batch) <= budget for batch in batches)
+    order = [lengths[i] for batch in batches for i in batch]
+    assert order == sorted(order, reverse=True)
+
+
+@given(lengths_and_budget())
+def test_no_batch_could_have_taken_the_first_row_of_the_next(drawn):
+    lengths, budget = drawn
+    batches = by_tokens(lengths, budget)
+    assert all((len(batch) + 1) * lengths[batch[0]] > budget for batch in batches[:-1])
+
+
+@given(st.lists(st.integers(1, 60), min_size=1), st.integers(1, 59))
+def test_row_longer_than_the_budget_is_refused_with_both_numbers(lengths, budget):
+    assume(max(lengths) > budget)
+    with pytest.raises(ValueError, match=rf"{max(lengths)} tokens.*max_tokens={budget}.*larger"):
+        by_tokens(lengths, budget)
+
+
+@st.composite
+def tokenized_text(draw):
+    """A text cut into tokens, with special tokens, characters of no token, and characters of several."""
+    text = draw(st.text(alphabet="ab é ", min_size=1, max_size=14))
+    offsets, at = [(0, 0)], 0
+    while at < len(text):
+        width = draw(st.integers(1, 4))
+        offsets += [(at, min(at + width, len(text)))] * draw(st.sampled_from([0, 1, 1, 1, 2]))
+        at += width
+    offsets.append((0, 0))
+    count = len(offsets)
+    return Tokens(text, tuple(range(count)), tuple(offsets), None, (False,) * count, (0,) * count)
+
+
+def holds(span, characters):
+    return any(c in characters for c in range(*span))
+
+
+@given(tokenized_text(), st.integers(0, 14), st.integers(0, 14))
+def test_tokens_within_a_span_are_those_that_hold_one_of_its_characters(tokens, start, end):
+    inside = [i for i, span in enumerate(tokens.offsets) if holds(span, range(start, end))]
+    expected = range(inside[0], inside[-1] + 1) if inside else range(0)
+    assert tokens.within(start, end) == expected
+
+
+@given(tokenized_text(), st.integers(0, 14))
+def test_straddling_tokens_hold_something_on_both_sides_of_the_border(tokens, border):
+    visible = {c for c, character in enumerate(tokens.text) if not character.isspace()}
+    before, after = {c for c in visible if c < border}, {c for c in visible if c >= border}
+    expected = sum(holds(span, before) and holds(span, after) for span in tokens.offsets)
+    assert tokens.straddling(border) == expected
+
+
+WORDS = st.text(alphabet="abcéß", min_size=1, max_size=5)
+SIGNS = st.sampled_from([" ", ", ", " (", ") ", " - ", ' "', '" ', ".", "? ", " [", "]* "])
+
+
+@st.composite
+def filled_context(draw):
+    """A context with one to three BLANKs, fillers, and the sentence in a letter case of its own."""
+    count = draw(st.integers(1, 3))
+    pieces = [draw(WORDS) + draw(SIGNS) for _ in range(count + 1)]
+    if draw(st.booleans()):
+        pieces[0] = ""
+    fillers = [draw(st.lists(WORDS, min_size=1, max_size=2).map(" ".join)) for _ in range(count)]
+    swap = draw(st.lists(st.booleans(), min_size=80, max_size=80))
+    turned = [
+        "".join(c.upper() if flag and len(c.upper()) == 1 else c for c, flag in zip(piece, swap, strict=False))
+        for piece in pieces
+    ]
+    sentence = turned[0] + "".join(filler + piece for filler, piece in zip(fillers, turned[1:], strict=True))
+    return "BLANK".join(pieces), fillers, sentence
+
+
+def ways_to_fill(parts, text):
+    """All lists of fillers that turn the parts into the text, found without a pattern."""
+    if not text.startswith(parts[0]):
+        return []
+    text = text[len(parts[0]) :]
+    if len(parts) == 1:
+        return [[]] if not text else []
+    return [[text[:end], *rest] for end in range(1, len(text) + 1) for rest in ways_to_fill(parts[1:], text[end:])]
+
+
+@given(filled_context())
+def test_alignment_gives_the_fillers_back_where_there_is_one_way(drawn):
+    context, fillers, sentence = drawn
+    ways = ways_to_fill(context.lower().split("blank"), sentence.lower())
+    assume("blank" not in sentence.lower() and len(ways) == 1)
+    example = Example("e", context, (Option("o", sentence),))
+    assert aligned_fillers(example, example.options[0]) == fillers
+
+
+@given(filled_context())
+def test_filled_context_holds_the_first_filler_at_the_place_it_names(drawn):
+    context, fillers, sentence = drawn
+    text, (start, end) = fill(context, fillers)
+    assert text[start:end] == fillers[0].strip()
+    assert text.lower() == sentence.lower()
+
+
+@given(st.lists(WORDS, min_size=1, max_size=6), st.data())
+def test_released_word_is_that_at_the_same_place_less_punctuation(words, data):
+    place = data.draw(st.integers(0, len(words) - 1))
+    context = " ".join([*words[:place], "BLANK.", *words[place + 1 :]])
+    sentence = " ".join([*words[:place], f"({words[place]})'", *words[place + 1 :]])
+    example = Example("e", context, (Option("o", sentence),))
+    assert released_word(example, example.options[0]) == words[place]
+
+
+ROWS = st.builds(
+    Row,
+    head=st.sampled_from(["masked", "next_sentence"]),
+    ids=st.lists(st.integers(0, 2), min_size=1, max_size=4).map(tuple),
+    reads=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=4).map(tuple),
+    segments=st.sampled_from([None, (0, 1)]),
+)
+RECIPES = st.builds(Recipe, rows=st.lists(ROWS, min_size=1, max_size=3).map(tuple), combine=st.just(list))
+
+
+def fake_engine(row):
+    """Values that depend on everything that a value may depend on, and on nothing else."""
+    return [hash((row.head, row.ids, row.segments, read)) for read in row.reads]
+
+
+@given(st.lists(st.lists(RECIPES, min_size=1, max_size=3), max_size=4), st.integers(4, 40))
+def test_merging_rows_changes_no_value(recipes, max_tokens):
+    job = make_job(recipes, max_tokens)
+    values = {i: fake_engine(row) for batch in job.batches for i, row in ((i, job.rows[i]) for i in batch)}
+    alone = [[[fake_engine(row) for row in recipe.rows] for recipe in options] for options in recipes]
+    assert job.scores(values) == alone
+
+
+@given(st.lists(st.lists(RECIPES, min_size=1, max_size=3), max_size=4), st.integers(4, 40))
+def test_job_asks_every_input_once_and_one_head_per_batch(recipes, max_tokens):
+    job = make_job(recipes, max_tokens)
+    inputs = [(row.head, row.ids, row.segments) for row in job.rows]
+    assert len(set(inputs)) == len(inputs)
+    assert all(len({job.rows[i].head for i in batch}) == 1 for batch in job.batches)
+    assert all(len(set(row.reads)) == len(row.reads) for row in job.rows)
+
+
+def test_row_that_came_back_without_values_is_noticed():
+    job = make_job([[Recipe((Row("masked", (1,), ((0, 1),)), Row("masked", (2,), ((0, 1),))), mean_log)]], 10)
+    with pytest.raises(RuntimeError, match=re.escape("1 of 2 rows came back without values, first row 1")):
+        job.scores({0: [-1.0]})
+
+
+@given(st.data())
+def test_row_without_some_context_reads_the_same_tokens_at_the_same_ids(data):
+    count = data.draw(st.integers(1, 12))
+    start = data.draw(st.integers(0, count - 1))
+    stop = data.draw(st.integers(start, count - 1))
+    reads = tuple((i, i) for i in range(stop, count))
+    segments = data.draw(st.sampled_from([None, tuple(range(count))]))
+    row = Row("causal", tuple(range(count)), reads, segments, range(start, stop))
+    cut = row.without(data.draw(st.integers(0, 15)))
+    assert [cut.ids[position] for position, _ in cut.reads] == [token for _, token in reads]
+    assert cut.ids[:start] == row.ids[:start]
+    assert cut.ids[start:] == row.ids[count - len(cut.ids) + start :]
+    assert cut.segments == (None if segments is None else cut.ids)
+
+
+LOGS = st.lists(st.lists(st.floats(-800, 0), min_size=1, max_size=4), min_size=1, max_size=4)
+
+
+@given(LOGS)
+def test_logarithm_of_a_mean_lies_between_the_smallest_and_the_largest(values):
+    flat = [value for one in values for value in one]
+    low, middle, high = min(flat), log_mean_probability(values), max(flat)
+    assert low - 1e-9 <= mean_log(values) <= middle + 1e-9 <= high + 2e-9
+    assert mean_log(values) == pytest.approx(fsum(flat) / len(flat))
+
+
+def test_probabilities_below_the_smallest_float_still_count():
+    assert log_mean_probability([[-2000.0], [-2000.0]]) == -2000.0
+    assert log_mean_probability([[float("-inf")]]) == float("-inf")
+
+
+@given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=3), st.booleans())
+def test_both_layouts_of_a_row_read_as_the_same_example(options, words):
+    listed = [{"id": str(i), "sentence": a, **({"word": b} if words else {})} for i, (a, b) in enumerate(options)]
+    mapped = {key: [one[key] for one in listed] for key in listed[0]}
+    row = {"id": "e", "context": "It was."}
+    assert read_example({**row, "sentences": listed}) == read_example({**row, "sentences": mapped})

@@ -1,0 +1,51 @@
+"""Scoring with several processes, run as `accelerate launch` runs it."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stereoset_scoring.runner import score_everywhere
+
+SCRIPT = Path(__file__).with_name("two_processes.py")
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture
+def launch(repository):
+    """launch(folders): the script on two processes of this machine's CPU."""
+
+    def run(*folders):
+        python_path = os.pathsep.join(filter(None, [str(repository), os.environ.get("PYTHONPATH")]))
+        environment = {
+            **os.environ,
+            "ACCELERATE_USE_CPU": "true",
+            "OMP_NUM_THREADS": "1",
+            "PYTHONPATH": python_path,
+        }
+        command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2"]
+        command += ["--master_addr", "127.0.0.1", "--master_port", str(free_port()), str(SCRIPT), *folders]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+
+    return run
+
+
+def test_two_processes_give_the_scores_of_one_and_each_has_them_all(launch, folder):
+    done = launch(str(folder("bert")), str(folder("gpt2")))
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert sorted(re.findall(r"process (\d) of 2 agrees", done.stdout)) == ["0", "1"]  # their lines may run together
+
+
+def test_one_process_is_enough_for_score_everywhere(scorer_of, intrasentence):
+    scorer = scorer_of("bert")
+    job = scorer.plan(intrasentence)
+    assert score_everywhere(scorer, job, progress=False) == scorer.score(intrasentence)

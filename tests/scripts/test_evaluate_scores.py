@@ -1,0 +1,274 @@
+"""The table of saved scores, by its functions and by its command line."""
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from stereoset_metric.compute_score import flat_references
+from stereoset_scoring.predictions import write_predictions
+from stereoset_scoring.sample import load_sample
+
+GPT2 = "predictions/stereoset/predictions_gpt2_ModelNSP_GPT2LM.json"
+BERT = "predictions/stereoset/predictions_bert-base-cased_BertNextSentence_BertLM.json"
+GERMAN = "predictions/multilingual/dbmdz_bert-base-german-cased_BertLM_BertNextSentence_de.json"
+TASKS = ("intrasentence", "intersentence")
+
+
+@pytest.fixture
+def scripts(repository, monkeypatch):
+    """A function that imports a script as running it from its folder would."""
+    monkeypatch.syspath_prepend(str(repository / "scripts"))
+    yield importlib.import_module
+    for name in ("report", "evaluate_scores"):
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def run(repository):
+    """A function that runs the script in a process of its own."""
+
+    def run(*arguments, check=True):
+        environment = {**os.environ, "PYTHONPATH": str(repository)}
+        command = [sys.executable, str(repository / "scripts" / "evaluate_scores.py"), *map(str, arguments)]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=check)
+
+    return run
+
+
+def rows(*targets, options=("stereotype", "anti-stereotype", "unrelated")):
+    return [
+        {
+            "target": target,
+            "bias_type": "profession" if target == "baker" else "furniture",
+            "sentences": [{"id": f"{i}-{label}", "gold_label": label} for label in options],
+        }
+        for i, target in enumerate(targets)
+    ]
+
+
+PARTS = {
+    "intrasentence": (rows("baker", "sofa"), [[2, 1, 0], [1, 2, 0]]),
+    "intersentence": (rows("baker"), [[1, 2, 3]]),
+}
+
+
+def test_results_are_by_language_task_and_bias_type(scripts):
+    results = scripts("report").make_results(PARTS)
+    assert list(results) == ["en"]
+    assert list(results["en"]) == ["intrasentence", "intersentence", "overall"]
+    assert results["en"]["intrasentence"].keys() == {"profession", "furniture", "all"}
+    assert results["en"]["intrasentence"]["profession"]["ss"] == 100
+    assert results["en"]["intrasentence"]["all"]["ss"] == 50
+    # A term's two tasks merge: baker has won one of two, sofa none.
+    assert results["en"]["overall"]["all"] == {
+        "ss": 25, "lms": 75, "icat": 37.5, "icat_macro": 25, "count": 3, "ties": 0,
+    }  # fmt: skip
+
+
+def test_there_is_no_overall_without_the_two_tasks(scripts):
+    report = scripts("report")
+    parts = {"intrasentence": PARTS["intrasentence"], "intersentence_de": PARTS["intersentence"]}
+    results = report.make_results(parts)
+    assert {language: list(tasks) for language, tasks in results.items()} == {
+        "en": ["intrasentence"],
+        "de": ["intersentence"],
+    }
+    assert "overall" not in report.render(results, "x")
+
+
+def test_the_metrics_options_reach_it(scripts):
+    tied = {"intrasentence": (rows("baker", "baker", "sofa"), [[1, 1, 0], [2, 1, 0], [1, 2, 0]])}
+    results = scripts("report").make_results(tied, average="example", ties="half", confidence_level=0.9)
+    assert results["en"]["intrasentence"]["all"]["ss"] == 50
+    assert {"ss_low", "icat_macro_high"} <= results["en"]["intrasentence"]["furniture"].keys()
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ("intrasentence", ("intrasentence", "en")),
+        ("intersentence_tr", ("intersentence", "tr")),
+        ("crows_pairs", ("crows_pairs", "en")),
+    ],
+)
+def test_a_config_names_task_and_language(scripts, config, expected):
+    assert scripts("report").split_config(config) == expected
+
+
+def test_the_table_has_a_line_for_each_group_with_overall_last(scripts):
+    report = scripts("report")
+    table = report.render(report.make_results(PARTS), "some model", signature="made:so").splitlines()
+    assert table[0] == "some model, en"
+    groups = [line.split()[:2] for line in table if line.startswith(("intra", "inter", "overall"))]
+    assert groups == [
+        ["intrasentence", "furniture"],
+        ["intrasentence", "profession"],
+        ["intrasentence", "all"],
+        ["intersentence", "profession"],
+        ["intersentence", "all"],
+        ["overall", "furniture"],
+        ["overall", "profession"],
+        ["overall", "all"],
+    ]
+    assert table[-1] == "made:so"
+    assert table[1].split() == ["task", "bias", "type", "count", "ss", "lms", "icat", "icat_macro", "ties"]
+    assert next(line for line in table if line.startswith("overall") and " all " in line).split()[2:] == [
+        "3", "25.00", "75.00", "37.50", "25.00", "0",
+    ]  # fmt: skip
+
+
+def test_a_partial_table_is_stamped(scripts):
+    report = scripts("report")
+    table = report.render(report.make_results(PARTS), "some model", partial="first 2 examples of each task")
+    assert table.splitlines()[0] == "some model, en  PARTIAL: first 2 examples of each task"
+
+
+def test_an_lms_near_chance_is_shouted(scripts):
+    report = scripts("report")
+    table = report.render(report.make_results(PARTS), "some model")
+    assert "WARNING" in table
+    assert "0.0 on intersentence (en)" in table
+    assert "on intrasentence (en)" not in table
+    good = report.render(report.make_results({"intrasentence": PARTS["intrasentence"]}), "some model")
+    assert "WARNING" not in good
+
+
+def test_pairs_are_a_block_of_their_own_with_ss_only(scripts):
+    report = scripts("report")
+    pairs = (rows("", "", options=("stereotype", "anti-stereotype")), [[2, 1], [1, 2]])
+    results = report.make_results({**PARTS, "crows_pairs": pairs})
+    line = next(line for line in report.render(results, "x").splitlines() if line.startswith("crows_pairs"))
+    assert line.split() == ["crows_pairs", "furniture", "2", "50.00", "-", "-", "-", "0"]
+    assert results["en"]["overall"]["all"]["count"] == 3
+
+
+def test_a_published_file_becomes_the_published_table(run, shared, upstream):
+    output = json.loads(run(shared / GPT2, "--data-dir", upstream, "--json").stdout)
+    english = output["results"]["en"]
+    # Nadeem et al. 2021, arXiv 2004.09456, Table 7, GPT-2
+    for task, expected in zip(TASKS, ((61.93, 91.11, 69.37), (52.28, 76.26, 72.79)), strict=True):
+        found = tuple(english[task]["all"][name] for name in ("ss", "lms", "icat"))
+        assert found == pytest.approx(expected, abs=0.005)
+    assert output["signature"] == "average:target|ties:strict|n:4229|version:1.0.0"
+    text = run(shared / GPT2, "--data-dir", upstream).stdout
+    assert "overall        all                  4229" in text
+    assert text.rstrip().endswith(output["signature"])
+
+
+def test_a_published_translation_is_told_its_language(run, shared, upstream):
+    arguments = (shared / GERMAN, "--language", "de", "--average", "example", "--data-dir", upstream, "--json")
+    german = json.loads(run(*arguments).stdout)["results"]["de"]
+    # Öztürk et al. 2023, Table 2, BERT, de
+    assert german["intrasentence"]["all"]["count"] == 2103
+    assert german["intrasentence"]["all"]["lms"] == pytest.approx(71.8, abs=0.005)
+    refused = run(shared / GERMAN, "--data-dir", upstream, check=False)  # as if English: three examples too few
+    assert refused.returncode != 0
+    assert "9 of 6318 options have no score" in refused.stderr
+
+
+def test_two_models_are_compared(run, shared, upstream):
+    arguments = (shared / GPT2, "--compare", shared / BERT, "--data-dir", upstream)
+    lines = run(*arguments).stdout.splitlines()
+    assert f"{shared / GPT2} minus {shared / BERT}, percentage points, 95% intervals" in lines
+    assert sum(line.startswith(("intrasentence        ", "intersentence        ")) for line in lines) == 6
+    differences = json.loads(run(*arguments, "--json").stdout)["differences"]
+    assert differences["intrasentence"]["ss"] == pytest.approx(61.93 - 58.68, abs=0.011)
+    assert differences["intrasentence"]["ss_low"] < differences["intrasentence"]["ss"]
+
+
+def test_scores_of_different_tasks_are_not_compared(run, tmp_path, sample_run):
+    other = tmp_path / "other"
+    other.mkdir()
+    content = json.loads((sample_run / "scores.json").read_text())
+    (other / "run.json").write_text((sample_run / "run.json").read_text())
+    (other / "scores.json").write_text(json.dumps({"intersentence": content["intersentence"]}))
+    (sample_run / "scores.json").write_text(json.dumps({"intrasentence": content["intrasentence"]}))
+    refused = run(sample_run, "--compare", other, check=False)
+    assert refused.returncode != 0
+    assert "compare scores of the same task and language" in refused.stderr
+
+
+@pytest.fixture
+def sample_run(tmp_path):
+    """The folder of a run over the built-in sample, by a model that likes long ids of options."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    write_sample(folder, load_sample)
+    return folder
+
+
+def write_sample(folder, load, limit=None):
+    partial = f"first {limit} examples of each task" if limit else None
+    scores = {
+        task: {option["id"]: float(i) for row in load(task)[:limit] for i, option in enumerate(row["sentences"])}
+        for task in TASKS
+    }
+    write_predictions(folder / "scores.json", scores, partial)
+    (folder / "run.json").write_text(json.dumps({"split": "sample"}))
+
+
+def test_a_run_folder_says_itself_what_was_scored(run, sample_run):
+    english = json.loads(run(sample_run, "--json").stdout)["results"]["en"]
+    count = {task: len(flat_references(load_sample(task))) for task in TASKS}
+    assert {task: english[task]["all"]["count"] for task in TASKS} == count
+    assert english["overall"]["all"]["count"] == sum(count.values())
+
+
+def test_a_partial_run_stays_partial(run, tmp_path):
+    write_sample(tmp_path, load_sample, limit=4)
+    text = run(tmp_path).stdout
+    assert text.startswith(f"{tmp_path}, en  PARTIAL: first 4 examples of each task")
+    assert "partial:first 4 examples of each task" in text.splitlines()[-1]
+    assert json.loads(run(tmp_path, "--json").stdout)["results"]["en"]["overall"]["all"]["count"] == 8
+
+
+def test_pairs_are_read_from_their_only_split(scripts, upstream):
+    assert len(scripts("saved").load_rows("crows_pairs", "validation", upstream)) == 1508
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{}", "holds no scores"),
+        ('{"sentences": [{"id": "a", "score": 1}]}', "'sentences'"),
+        (None, "No such file"),
+    ],
+)
+def test_refusals_are_one_line_without_a_traceback(run, tmp_path, content, message):
+    path = tmp_path / "predictions.json"
+    if content is not None:
+        path.write_text(content)
+    refused = run(path, check=False)
+    assert refused.returncode != 0
+    assert message in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_the_script_imports_no_torch(repository, sample_run):
+    code = (
+        "import runpy, sys\n"
+        f"sys.argv = ['evaluate_scores.py', {str(sample_run)!r}]\n"
+        f"sys.path.insert(0, {str(repository / 'scripts')!r})\n"
+        f"runpy.run_path({str(repository / 'scripts' / 'evaluate_scores.py')!r}, run_name='__main__')\n"
+        "sys.exit(', '.join({'torch', 'transformers', 'accelerate'} & set(sys.modules)))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(repository)}
+    result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert result.stderr.strip() == ""
+    assert "overall" in result.stdout
+
+
+def test_reading_aligning_and_weighing_a_full_file_takes_less_than_a_second(scripts, shared, upstream):
+    script, report = scripts("saved"), scripts("report")
+    rows = {task: script.load_rows(task, "validation", upstream) for task in TASKS}
+    start = time.perf_counter()
+    scores, _ = script.read_predictions(shared / GPT2)
+    parts = {task: script.align(scores[task], rows[task]) for task in TASKS}
+    report.render(report.make_results(parts), "gpt2")
+    assert sum(map(len, scores.values())) == 12_687
+    assert time.perf_counter() - start < 1
