@@ -9,13 +9,11 @@ import json
 import sys
 from pathlib import Path
 
-from report import CONTEXT_TASKS, make_results, render
+from report import make_results, render
+from saved import read_saved
 
-from stereoset_dataset import load_stereoset
-from stereoset_metric.compute_score import AVERAGES, COLUMNS, TIES, VERSION, compare_scores, flat_references
-from stereoset_scoring.examples import as_pair
-from stereoset_scoring.predictions import align, option_ids, read_predictions
-from stereoset_scoring.sample import load_sample
+from stereoset_metric.compute_score import AVERAGES, TIES, VERSION, compare_scores, flat_references
+from stereoset_scoring.predictions import option_ids
 
 LEVEL = 0.95  # of the intervals of differences, where none is asked for
 
@@ -53,26 +51,8 @@ def parse_args():
 
 def read_parts(args, path):
     """({config: (rows, scores)}, what part of the data they are of)."""
-    run = json.loads((path / "run.json").read_text(encoding="utf-8")) if path.is_dir() else {}
-    by_config, partial = read_predictions(path / "scores.json" if path.is_dir() else path)
-    parts = {}
-    for name, by_id in by_config.items():
-        config = name if args.language == "en" or name not in CONTEXT_TASKS else f"{name}_{args.language}"
-        rows = load_rows(config, run.get("split", args.split), args.data_dir)
-        parts[config] = align(by_id, rows, partial=partial is not None)
-    return parts, partial
-
-
-def load_rows(config, split, data_dir):
-    """The rows that were scored; only what the metric needs of them."""
-    if split == "sample":
-        return load_sample(config)
-    split = "test" if config == "crows_pairs" else split  # the only one it has
-    dataset = load_stereoset(
-        "intrasentence" if config == "intrasentence_pairs" else config, split=split, data_dir=data_dir
-    )
-    rows = dataset.select_columns([name for name in COLUMNS if name in dataset.column_names] + ["id"]).to_list()
-    return list(map(as_pair, rows)) if config == "intrasentence_pairs" else rows
+    saved = read_saved(path, args.language, args.split, args.data_dir)
+    return saved.parts, saved.partial
 
 
 def metric_options(args):

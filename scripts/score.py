@@ -17,6 +17,7 @@ from report import make_results, render, render_difference
 from transformers.utils import logging
 
 from stereoset_dataset import load_stereoset
+from stereoset_scoring.baselines import is_baseline, load_baseline, sentiment_model
 from stereoset_scoring.examples import as_pair
 from stereoset_scoring.methods.registry import METHODS, PRESETS, methods_table
 from stereoset_scoring.predictions import option_ids, write_predictions
@@ -42,24 +43,23 @@ def main():
     state = PartialState()
     args.output_dir.mkdir(parents=True, exist_ok=True)
     data = load_data(args, state)
-    source = load_model(args, state).source
+    scorer = load_model(args, state)
     if args.compare_presets:
         results = [
-            run(args, state, source, data, None if preset == DEFAULTS else preset, args.output_dir / preset)
+            run(args, state, with_preset(scorer, preset, args), data, args.output_dir / preset)
             for preset in args.compare_presets
         ]
         if state.is_main_process:
             print(render_difference(*results, *args.compare_presets))
     else:
-        run(args, state, source, data, args.preset, args.output_dir)
+        run(args, state, scorer, data, args.output_dir)
     if state.num_processes > 1:
         state.destroy_process_group()
 
 
-def run(args, state, source, data, preset, folder):
+def run(args, state, scorer, data, folder):
     """Score the data and write and print what came out; the main process returns the results."""
-    scorer = Scorer(source, methods_by_task(args.method), preset, options(args.option), args.max_tokens)
-    jobs = {config: scorer.plan(rows) for config, rows in data.items()}
+    jobs = scorer.plan_all(data)
     record = describe(args, state, scorer, jobs)
     if state.is_main_process:
         print(headline(record["model"]))
@@ -78,7 +78,13 @@ def run(args, state, source, data, preset, folder):
 def parse_args():
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", help="hub id or folder of a masked or causal language model")
+    parser.add_argument(
+        "--model",
+        help="hub id or folder of a masked or causal language model; or a baseline: baseline:ideal, "
+        "baseline:stereotyped, baseline:random, baseline:sentiment=MODEL (hub id or folder of a classifier), "
+        "baseline:ensemble=FILE,FILE,FILE (prediction files of gpt2-large, bert-large-cased, gpt2-medium)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of baseline:random")
     parser.add_argument(
         "--sample",
         action="store_true",
@@ -119,6 +125,8 @@ def parse_args():
         parser.error("give a --model, or --sample to try the machinery")
     if args.sample and list(args.languages) != ["en"]:
         parser.error("the sample is English: leave --languages out")
+    if is_baseline(args.model) and not sentiment_model(args.model) and args.scale == "probability":
+        parser.error("a baseline's scores are no logarithms of probabilities: leave --scale out")
     if args.limit is not None and args.limit < 1:
         parser.error("--limit counts examples: give 1 or more")
     if set(args.languages) != {"en"} and not set(args.tasks) <= set(TRANSLATED):
@@ -158,21 +166,34 @@ def config_name(task, language):
 
 
 def load_model(args, state):
-    """The scorer of --model, or of a tiny model built in the output folder."""
+    """The scorer of --model, be it a baseline, or of a tiny model built in the output folder."""
     logging.set_verbosity_error()
     logging.disable_progress_bar()
-    folder = args.model or args.output_dir / "sample-model"
+    sentiment = sentiment_model(args.model)
+    if is_baseline(args.model) and not sentiment:
+        return load_baseline(args.model, args.seed)
+    folder = sentiment or args.model or args.output_dir / "sample-model"
     if not args.model:
         if state.is_local_main_process:
             build_model(folder)
         state.wait_for_everyone()
     return load_scorer(
         folder,
+        method="sentiment" if sentiment else methods_by_task(args.method),
+        preset=args.preset,
         device=state.device,
         dtype=args.dtype,
         revision=args.revision,
         trust_remote_code=args.trust_remote_code,
+        max_tokens=args.max_tokens,
+        **options(args.option),
     )
+
+
+def with_preset(scorer, preset, args):
+    """A scorer of the same checkpoint with another preset; its weights are loaded once."""
+    preset = None if preset == DEFAULTS else preset
+    return Scorer(scorer.source, methods_by_task(args.method), preset, options(args.option), args.max_tokens)
 
 
 def options(words):

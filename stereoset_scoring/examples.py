@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 BLANK = "BLANK"
+GOLD_LABELS = ("anti-stereotype", "stereotype", "unrelated")  # in the order of the data set's ClassLabel
 
 
 @dataclass(frozen=True)
@@ -99,3 +100,23 @@ def read_example(row):
         if option.word is not None and not option.word.strip():
             raise ValueError(f"Option {option.id!r} of example {example.id!r} has an empty word: say what fills BLANK.")
     return example
+
+
+def gold_labels(row):
+    """The names of the gold labels of a row's options, in order; the row in any layout that `read_example` reads.
+
+    Raises:
+        ValueError: if the row has none.
+    """
+    try:
+        sentences = row["sentences"]
+        labels = (
+            sentences["gold_label"]
+            if isinstance(sentences, Mapping)
+            else [option["gold_label"] for option in sentences]
+        )
+    except KeyError as missing:
+        raise ValueError(
+            f"Example {row.get('id', '(no id)')!r} has no field {missing}: give its gold labels."
+        ) from None
+    return [label if isinstance(label, str) else GOLD_LABELS[label] for label in labels]

@@ -13,6 +13,7 @@ from transformers import (
     AutoModelForMaskedLM,
     AutoModelForNextSentencePrediction,
     AutoModelForSeq2SeqLM,
+    AutoModelForSequenceClassification,
     AutoTokenizer,
 )
 from transformers.models.auto.modeling_auto import (
@@ -21,7 +22,9 @@ from transformers.models.auto.modeling_auto import (
     MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING_NAMES,
     MODEL_FOR_PRETRAINING_MAPPING_NAMES,
     MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES,
+    MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES,
 )
+from transformers.utils.hub import cached_file, extract_commit_hash
 
 from stereoset_scoring.engines.engine import ENGINES
 from stereoset_scoring.tokens import Tokenizer
@@ -32,6 +35,7 @@ AUTO_CLASSES = {
     "causal": AutoModelForCausalLM,
     "seq2seq": AutoModelForSeq2SeqLM,
     "next_sentence": AutoModelForNextSentencePrediction,
+    "sentiment": AutoModelForSequenceClassification,
 }
 ARCHITECTURES = {
     "masked": MODEL_FOR_MASKED_LM_MAPPING_NAMES,
@@ -39,6 +43,11 @@ ARCHITECTURES = {
     "causal": {kind: name for kind, name in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.items() if kind != "xlnet"},
     "seq2seq": MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES,
     "next_sentence": MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING_NAMES,
+    "sentiment": {
+        kind: name
+        for kind, name in MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES.items()
+        if kind != "xlnet"  # it classifies at the last position, be it padding
+    },
 }
 
 
@@ -56,6 +65,8 @@ def family_of(config, architectures=None):
         ValueError: if it is a kind that has no methods here.
     """
     kind, saved_as = config.model_type, architectures or config.architectures or []
+    if ARCHITECTURES["sentiment"].get(kind) in saved_as:
+        return "sentiment"
     remote = getattr(config, "auto_map", {})
     # Encoder-decoders first: some of them can also be opened as causal models, with half of their weights.
     if config.is_encoder_decoder:
@@ -110,6 +121,9 @@ class Checkpoint:
         device: where the model goes.
         trust_remote_code: whether code that comes with the checkpoint may run.
 
+    Attributes:
+        commit: the hub's commit that the files come from; None for a folder.
+
     Raises:
         ValueError: if it is a kind of model that has no methods here.
         OSError: if there is no such checkpoint within reach.
@@ -117,8 +131,10 @@ class Checkpoint:
 
     def __init__(self, name, revision=None, dtype="auto", device="cpu", trust_remote_code=False):
         self.name, self.revision, self.dtype, self.device = str(name), revision, _dtype(dtype), device
-        self._where = {"revision": revision, "trust_remote_code": trust_remote_code}
         try:
+            # The commit first, so that all files are of one state of the repository.
+            self.commit = extract_commit_hash(cached_file(self.name, "config.json", revision=revision), None)
+            self._where = {"revision": self.commit or revision, "trust_remote_code": trust_remote_code}
             self.config = AutoConfig.from_pretrained(self.name, **self._where)
         except OSError as error:
             raise OSError(
@@ -128,11 +144,6 @@ class Checkpoint:
         self.family = family_of(self.config)
         self.tokenizer = Tokenizer(AutoTokenizer.from_pretrained(self.name, **self._where))
         self._heads = {}
-
-    @property
-    def commit(self):
-        """The hub's commit that the files come from; None for a folder."""
-        return getattr(self.config, "_commit_hash", None)
 
     def head(self, kind):
         """The Head of a kind, loaded at the first call.

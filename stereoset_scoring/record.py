@@ -103,8 +103,8 @@ def signature(record):
         "preset": record["preset"] or "none",
         "split": record["split"],
         "partial": record["partial"],
-        "dtype": "+".join(sorted({head["dtype"] for head in heads})),
-        "weights": "+".join(head["weights_sha256"][:8] for head in heads),
+        "dtype": "+".join(sorted({head["dtype"] for head in heads})) or None,  # a baseline asks no head
+        "weights": "+".join(head["weights_sha256"][:8] for head in heads) or None,
         "n": sum(task["examples"] for task in record["tasks"].values()),
         "version": record["versions"]["stereoset"],
     }

@@ -85,6 +85,10 @@ class Scorer:
         ]
         return make_job(recipes, self.max_tokens)
 
+    def plan_all(self, data):
+        """The Jobs of several data sets: {name: Job} of {name: rows}; see `plan`."""
+        return {name: self.plan(rows) for name, rows in data.items()}
+
     def log_probs(self, rows):
         """ln P of the reads of a batch of rows that ask one head."""
         return self.source.head(rows[0].head).engine.log_probs(rows)

@@ -1,5 +1,6 @@
 """One model, asked for the log-probabilities of a batch of rows."""
 
+import re
 from contextlib import contextmanager
 from functools import cached_property
 
@@ -201,10 +202,42 @@ class NextSentenceEngine(BidirectionalEngine):
         return output.seq_relationship_logits if "seq_relationship_logits" in output else output.logits
 
 
+class SentimentEngine(NextSentenceEngine):
+    """Text classifiers that know negative from other sentiment: one distribution per row, the negative class first.
+
+    Raises:
+        ValueError: if the names of the model's classes do not tell which one is negative.
+    """
+
+    def __init__(self, model, *options):
+        super().__init__(model, *options)
+        self._negative = negative_class(model.config.id2label)
+
+    def logits(self, rows, places):
+        """(B, C) outputs of the classifier, turned such that the negative class is class 0."""
+        return super().logits(rows, places).roll(-self._negative, -1)
+
+
+def negative_class(id2label):
+    """The class whose name, such as "NEGATIVE" or "neg", says that it is the negative one.
+
+    Raises:
+        ValueError: if there is no such name, or more than one.
+    """
+    found = [index for index, label in id2label.items() if re.fullmatch("neg(ative)?", str(label).strip(), re.I)]
+    if len(found) != 1 or len(id2label) < 2:
+        raise ValueError(
+            f"Which of the classes {', '.join(map(str, id2label.values()))} is negative cannot be told: give a "
+            "sentiment classifier whose id2label names one class NEGATIVE, beside others."
+        )
+    return int(found[0])
+
+
 ENGINES = {
     "masked": MaskedEngine,
     "permutation": PermutationEngine,
     "causal": LanguageModelEngine,
     "seq2seq": Seq2SeqEngine,
     "next_sentence": NextSentenceEngine,
+    "sentiment": SentimentEngine,
 }

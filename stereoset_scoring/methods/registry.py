@@ -26,6 +26,7 @@ from stereoset_scoring.methods.pseudo_likelihood import (
     PLLWordL2R,
     PseudoLikelihood,
 )
+from stereoset_scoring.methods.sentiment import Sentiment
 from stereoset_scoring.methods.seq2seq import SpanConditional, SpanLikelihood, TextToTextNextSentence
 
 _WHOLE_SENTENCE = (PLL, PLLWordL2R, AUL, AULA)
@@ -37,6 +38,8 @@ METHODS = {
     ("permutation", "intrasentence"): (PermutationLikelihood,),
     ("causal", "intrasentence"): (CausalLikelihood,),
     ("causal", "intersentence"): (Conditional, Joint, ConditionalShare, Gain, JointGain, Ratio, Quotient),
+    ("sentiment", "intrasentence"): (Sentiment,),
+    ("sentiment", "intersentence"): (Sentiment,),
     ("causal", "pairs"): (PairJoint,),
     ("seq2seq", "intrasentence"): (SpanLikelihood,),
     ("seq2seq", "intersentence"): (SpanConditional, TextToTextNextSentence),

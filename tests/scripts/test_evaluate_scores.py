@@ -229,7 +229,7 @@ def test_a_partial_run_stays_partial(run, tmp_path):
 
 
 def test_pairs_are_read_from_their_only_split(scripts, upstream):
-    assert len(scripts("evaluate_scores").load_rows("crows_pairs", "validation", upstream)) == 1508
+    assert len(scripts("saved").load_rows("crows_pairs", "validation", upstream)) == 1508
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_the_script_imports_no_torch(repository, sample_run):
 
 
 def test_reading_aligning_and_weighing_a_full_file_takes_less_than_a_second(scripts, shared, upstream):
-    script, report = scripts("evaluate_scores"), scripts("report")
+    script, report = scripts("saved"), scripts("report")
     rows = {task: script.load_rows(task, "validation", upstream) for task in TASKS}
     start = time.perf_counter()
     scores, _ = script.read_predictions(shared / GPT2)

@@ -1,0 +1,62 @@
+"""Published numbers to set beside computed ones, from files in one of two layouts.
+
+    {model: {bias type or "overall": {task or "overall": {"lms": …, "ss": …, "icat": …}}}}
+        StereoSet's tables by domain. The file does not say which split it is of: give it as SPLIT=FILE.
+    {"table2_…": {model: {"lms": {language: …}, "ss": {…}, "icat": {…}}}, "table5_…": …}
+        The multilingual study's tables by number; "icat_macro" and "icat_micro" for icat in Tables 5, 8 and 9.
+
+Percent, to two decimals; null where nothing was published. Models have the names of the inputs, in any letter case.
+"""
+
+import json
+import re
+from pathlib import Path
+
+SPLITS = ("validation", "test")
+
+
+def read_published(words):
+    """{key: percent} of some files, each given as FILE or SPLIT=FILE.
+
+    Keys are (split, model, task, bias type, number) and ("multilingual-2", model, language, number), the model in
+    lower case.
+
+    Raises:
+        OSError: if a file is missing.
+        ValueError: if a file is in neither layout, or lacks its split.
+    """
+    cells = {}
+    for word in words:
+        split, separator, path = word.partition("=")
+        if not separator or split not in SPLITS:
+            split, path = None, word
+        try:
+            cells |= dict(_cells(json.loads(Path(path).read_text(encoding="utf-8")), split, path))
+        except (AttributeError, TypeError, json.JSONDecodeError):
+            raise ValueError(f"{path} is in neither layout of published numbers: see scripts/published.py.") from None
+    return {key: value for key, value in cells.items() if value is not None}
+
+
+def _cells(content, split, path):
+    for name, block in content.items():
+        number = re.match(r"table(\d+)_", name)
+        if number:
+            yield from _multilingual(f"multilingual-{number[1]}", block)
+        elif split:
+            yield from _by_domain(split, name, block)
+        else:
+            raise ValueError(f"Which split {path} is of, it does not say: give it as validation=FILE or test=FILE.")
+
+
+def _by_domain(split, model, block):
+    for domain, tasks in block.items():
+        for task, numbers in tasks.items():
+            for number, value in numbers.items():
+                yield (split, model.lower(), task, domain, number), value
+
+
+def _multilingual(table, block):
+    for model, numbers in block.items():
+        for number, by_language in numbers.items():
+            for language, value in by_language.items():
+                yield (table, model.lower(), language, number), value

@@ -1,0 +1,29 @@
+"""Text classifiers: is the option negative?"""
+
+from dataclasses import dataclass
+
+from stereoset_scoring.attribute import aligned_fillers, fill
+from stereoset_scoring.methods.reductions import only
+from stereoset_scoring.rows import Recipe, Row
+
+NEGATIVE = 0  # where the engine puts the class that the checkpoint names negative
+
+
+@dataclass(frozen=True)
+class Sentiment:
+    """ln P(negative) of the option, by a sentiment classifier; at most 0. A context with a BLANK is filled."""
+
+    name = "sentiment"
+    source = "Nadeem et al. 2021, §5.3"
+    head = "sentiment"
+
+    def recipes(self, example, tokenizer):
+        """One Recipe per option."""
+        return [self._recipe(example, option, tokenizer) for option in example.options]
+
+    def _recipe(self, example, option, tokenizer):
+        text = option.sentence
+        if example.task == "intrasentence":
+            text, _ = fill(example.context, aligned_fillers(example, option))
+        ids, segments = tokenizer.encode(text)
+        return Recipe((Row(self.head, ids, ((0, NEGATIVE),), segments),), only)

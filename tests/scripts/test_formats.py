@@ -1,0 +1,85 @@
+"""Tables as text: aligned, and well-formed in every format."""
+
+import importlib
+import re
+
+import pytest
+
+
+@pytest.fixture
+def formats(repository, monkeypatch):
+    """The module under test."""
+    monkeypatch.syspath_prepend(str(repository / "scripts"))
+    return importlib.import_module("formats")
+
+
+@pytest.fixture
+def table(formats):
+    """A small table with everything awkward: groups, headings, gaps, differences, and characters that formats use."""
+    return formats.Table(
+        "Tea & cake: 100%",
+        ["Model"],
+        [("Cups|mugs", "lms"), ("Cups|mugs", "ss"), ("", "n")],
+        {
+            "first_one": [["a_b", formats.Cell(83.1, 83.1), formats.Cell(None), 5]],
+            "second": [["c{d}~^\\", formats.Cell(50.0, 50.006), formats.Cell(61.5, 61.504), 12345]],
+        },
+        ["#1: note ±0.005"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "published", "text"),
+    [
+        (83.1, None, "83.10"),
+        (83.104, 83.1, "83.10 [83.10]"),
+        (83.105, 83.1, "83.11 [83.10]"),  # what a published number may be off by, rounded
+        (83.1062, 83.1, "83.11 [83.10]!"),
+        (None, 83.1, "- [83.10]"),
+        (None, None, "-"),
+    ],
+)
+def test_a_cell_shows_the_published_number_and_marks_a_difference(formats, value, published, text):
+    assert str(formats.Cell(value, published)) == text
+
+
+def test_the_terminal_aligns_labels_left_and_numbers_right(formats, table):
+    lines = formats.terminal(table).splitlines()
+    rows = [line for line in lines if re.match(r"a_b|c\{d\}", line)]
+    assert len({len(line) for line in rows}) == 1
+    assert [line.split()[-1] for line in rows] == ["5", "12345"]
+    assert "first_one" in lines
+
+
+def test_markdown_rows_have_the_same_width_and_columns(formats, table):
+    rows = [line for line in formats.markdown(table).splitlines() if line.startswith("|")]
+    assert len(rows) == 4
+    assert len({len(row) for row in rows}) == 1
+    assert {len(re.split(r"(?<!\\)\|", row)) for row in rows} == {7}
+    assert re.fullmatch(r"\| -+ \| -+ \|( -+: \|){3}", rows[1])
+
+
+def test_latex_is_balanced_and_escaped(formats, table):
+    text = formats.latex(table)
+    assert re.findall(r"\\(?:begin|end)\{(\w+)\}", text) == ["table", "tabular", "tabular", "table"]
+    bare = re.sub(r"\\[\\{}%&#_$]", "", text)
+    assert bare.count("{") == bare.count("}")
+    assert bare.count("$") % 2 == 0
+    assert not re.search(r"[%#_~^](?!\{\})", bare.replace("$\\pm$", ""))
+    assert r"Tea \& cake: 100\%" in text
+    assert r"c\{d\}\textasciitilde{}\textasciicircum{}\textbackslash{}" in text
+
+
+def test_every_latex_row_has_as_many_columns_as_the_table(formats, table):
+    body = formats.latex(table).partition(r"\hline")[2].partition(r"\end{tabular}")[0]
+    for row in re.findall(r"^(.*) \\\\$", body, re.MULTILINE):
+        cells = re.split(r"(?<!\\)&", row)
+        spans = [int(span) - 1 for span in re.findall(r"\\multicolumn\{(\d+)\}", row)]
+        assert len(cells) + sum(spans) == 4, row
+
+
+@pytest.mark.parametrize("layout", ["terminal", "markdown", "latex"])
+def test_every_format_holds_title_and_notes(formats, table, layout):
+    text = formats.render(table, layout).replace("\\", "").replace("$pm$", "±")
+    assert "Tea & cake: 100%" in text
+    assert "#1: note ±0.005" in text
