@@ -70,6 +70,13 @@ def parse_args():
         + ", ".join(sorted({one.name for some in METHODS.values() for one in some})),
     )
     parser.add_argument("--preset", choices=sorted(PRESETS), help="the options of somebody's released code")
+    parser.add_argument(
+        "--next-sentence-head",
+        type=Path,
+        metavar="PATH",
+        help="a trained head for the intersentence task: a folder of train_next_sentence.py, or a .pth or .safetensors",
+    )
+    parser.add_argument("--follows", type=int, choices=(0, 1), help="that head's class that means: the option follows")
     parser.add_argument("--scale", choices=("log", "probability"), default="log", help="what scores.json holds")
     parser.add_argument("--data-dir", type=Path, help="a mirror of the upstream files, instead of the network")
     parser.add_argument(
@@ -124,6 +131,8 @@ def load_model(args, state):
         revision=args.revision,
         trust_remote_code=args.trust_remote_code,
         max_tokens=args.max_tokens,
+        next_sentence_head=args.next_sentence_head,
+        **({} if args.follows is None else {"follows": args.follows}),
     )
 
 

@@ -21,7 +21,8 @@ METHODS = {
     ("masked", "intrasentence"): (MaskedLikelihood,),
     ("masked", "intersentence"): (NextSentence,),
     ("causal", "intrasentence"): (CausalLikelihood,),
-    ("causal", "intersentence"): (Conditional, Joint, ConditionalShare, Gain, JointGain, Ratio, Quotient),
+    ("causal", "intersentence"): (Conditional, Joint, ConditionalShare, Gain, JointGain, Ratio, Quotient, NextSentence),
+    ("next_sentence", "intersentence"): (NextSentence,),
 }
 
 _PASTED = {"text": "pasted"}
@@ -31,7 +32,7 @@ _MULTILINGUAL_PAIR = {"bos": "released", "bos_text": "<|endoftext|>", "border": 
 PRESETS = {
     "stereoset": {
         MaskedLikelihood: {**_PASTED, "sentence_space": True},
-        NextSentence: {},
+        NextSentence: {"segments": "two"},
         CausalLikelihood: _RELEASED_BOS,
         Quotient: {**_RELEASED_BOS, "border": "length"},
     },
@@ -52,7 +53,7 @@ def choose_method(family, task, name=None, preset=None, options=None):
     """The method for a kind of model and a task, with its options set.
 
     Args:
-        family: "masked" or "causal".
+        family: "masked" or "causal"; "next_sentence" for a trained head without a language model.
         task: "intrasentence" or "intersentence".
         name: a method's name; None for the default.
         preset: a name in PRESETS, whose options come before the method's own defaults.
