@@ -179,7 +179,8 @@ class Checkpoint:
         if lacking:
             raise ValueError(
                 f"{self.name} holds no {_words(kind)} head that fits ({len(lacking)} weights missing, first "
-                f"{lacking[0]!r}), and a random one says nothing: choose another method or checkpoint{_how_to_train(kind)}."
+                f"{lacking[0]!r}), and a random one says nothing: choose another method or checkpoint"
+                f"{_how_to_train(kind)}."
             )
         # Some architectures keep parts in another dtype than asked for, so move all of it.
         model = model.to(self.device, *([] if self.dtype == "auto" else [self.dtype])).eval()

@@ -23,9 +23,7 @@ WEIGHTS_FILE = "model.safetensors"
 WIDTH = 300  # of the head's two inner layers
 POOLINGS = ("pooler", "first", "last", "mean")
 # Buffers that transformers 2 to 4 saved with the weights; today's models compute them.
-_BUFFERS = re.compile(
-    r"core_model\..*\.(attn\.bias|attn\.masked_bias|position_ids)|core_model\..*embeddings\.position_ids"
-)
+_BUFFERS = re.compile(r"core_model\.(.*\.)?(attn\.bias|attn\.masked_bias|position_ids)")
 
 
 @dataclass(frozen=True)
