@@ -34,6 +34,8 @@ def newcomer(repository, shared, tmp_path_factory):
     (folder / "mirror").symlink_to(shared / "upstream")
     for name, model in STAND_INS.items():
         (folder / name).symlink_to(shared / "oracles" / "models" / model)
+    sentences = "This is document {0}. It is about the number {0}. That is all of it."
+    (folder / "corpus.txt").write_text("\n\n".join(map(sentences.format, range(50))), encoding="utf-8")
     env = os.environ | {
         "HF_HOME": str(folder / "home"),
         "PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}",
@@ -73,6 +75,9 @@ def limited(command):
 
 
 def test_every_snippet_runs(repository, newcomer):
+    for _, code in blocks(repository, "bash"):
+        for command in filter(lambda line: "train_next_sentence.py" in line, code.splitlines()):
+            newcomer(f"{command} --resume", shell=True)  # a snippet reads what it writes
     snippets = [code for _, code in blocks(repository, "python")]
     assert len(snippets) >= 5
     # One process for all of them: importing takes longer than running. Each has its own names.
@@ -100,5 +105,7 @@ print(sorted(state.log_history[0]))
 def test_the_options_named_are_those_of_the_script(repository):
     text = (repository / "README.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`(--[a-z-]+)", text)) - {"--average", "--ties"}
-    script = (repository / "scripts" / "score.py").read_text(encoding="utf-8")
-    assert named <= set(re.findall(r'"(--[a-z-]+)"', script))
+    scripts = [
+        (repository / "scripts" / name).read_text(encoding="utf-8") for name in ("score.py", "train_next_sentence.py")
+    ]
+    assert named <= set(re.findall(r'"(--[a-z-]+)"', "".join(scripts)))

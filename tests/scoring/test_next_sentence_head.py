@@ -151,7 +151,9 @@ class Bomb:
 
 @pytest.mark.filterwarnings("ignore:Detected pickle protocol")
 @pytest.mark.parametrize(
-    "content", [Bomb(), {"weights": Bomb()}, b"", [1, 2], {"epoch": 3}], ids=["code", "inside", "empty", "list", "other"]
+    "content",
+    [Bomb(), {"weights": Bomb()}, b"", [1, 2], {"epoch": 3}],
+    ids=["code", "inside", "empty", "list", "other"],
 )
 def test_a_pickle_that_is_no_file_of_weights_is_refused_and_not_run(tmp_path, monkeypatch, content):
     monkeypatch.chdir(tmp_path)
@@ -162,7 +164,7 @@ def test_a_pickle_that_is_no_file_of_weights_is_refused_and_not_run(tmp_path, mo
         path.write_bytes(pickle.dumps(content))
     else:
         torch.save(content, path)  # with Bomb inside in one case
-    with pytest.raises(ValueError, match="is no file of weights|is no state dict"):
+    with pytest.raises(ValueError, match=r"is no file of weights|is no state dict"):
         read_weights(path)
     assert not (tmp_path / "exploded").exists()
 

@@ -1,6 +1,7 @@
 """From documents to pairs: what follows is adjacent, what does not comes from another document."""
 
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 
@@ -21,7 +22,7 @@ def document_of(sentence):
 
 def test_half_of_the_pairs_follow_and_begin_with_every_sentence_but_the_last(pairs):
     following = [(pair.first, pair.second) for pair in pairs if pair.follows]
-    adjacent = [both for document in DOCUMENTS for both in zip(document, document[1:], strict=False)]
+    adjacent = [both for document in DOCUMENTS for both in pairwise(document)]
     assert following == adjacent
     assert len(pairs) == 2 * len(adjacent)
 
@@ -34,7 +35,9 @@ def test_the_other_half_begins_alike_and_goes_on_in_another_document(pairs):
 
 def test_what_comes_from_elsewhere_is_drawn_evenly():
     documents = [["a 0 0", "a 0 1"], ["b 1 0", "b 1 1", "b 1 2"], *([[f"x 2 {n}" for n in range(5001)]])]
-    drawn = Counter(document_of(pair.second) for pair in Pairs(documents) if pair.first.startswith("x 2") and not pair.follows)
+    drawn = Counter(
+        document_of(pair.second) for pair in Pairs(documents) if pair.first.startswith("x 2") and not pair.follows
+    )
     assert drawn[0] / 5000 == pytest.approx(2 / 5, abs=0.03)
 
 
@@ -51,7 +54,11 @@ def test_a_corpus_without_another_document_is_refused(documents):
 
 
 SENTENCES = [
-    ("en", "Dr. Smith left. He came\nback at 3 p.m. on Monday.", ["Dr. Smith left.", "He came back at 3 p.m. on Monday."]),
+    (
+        "en",
+        "Dr. Smith left. He came\nback at 3 p.m. on Monday.",
+        ["Dr. Smith left.", "He came back at 3 p.m. on Monday."],
+    ),
     ("de", "Am 3. Mai kam er z. B. an. Dann ging er.", ["Am 3. Mai kam er z. B. an.", "Dann ging er."]),
     ("tr", "Prof. Dr. Ali geldi.   Sonra gitti.", ["Prof. Dr. Ali geldi.", "Sonra gitti."]),
     ("fr", "Il est venu. Elle partit !", ["Il est venu.", "Elle partit !"]),

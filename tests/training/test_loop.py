@@ -17,7 +17,7 @@ from stereoset_scoring.training.loop import Settings, Training, new_model
 
 TOPICS = 16
 SETTINGS = Settings(
-    epochs=1000, max_steps=400, batch_size=64, pairs_at_once=64, learning_rate=1e-3, head_learning_rate=1e-3, warm_up=20
+    epochs=1000, max_steps=300, batch_size=64, pairs_at_once=64, learning_rate=1e-3, head_learning_rate=1e-3, warm_up=20
 )
 SHORT = Settings(
     epochs=1000, max_steps=7, batch_size=10, pairs_at_once=4, learning_rate=1e-3, head_learning_rate=1e-2, max_length=16
@@ -35,10 +35,10 @@ def one_thread():
 
 @pytest.fixture(scope="module")
 def documents():
-    """Documents of a few topics, each with words of its own: so two sentences tell whether they belong together."""
+    """Documents of a few topics, each with a word of its own: so two sentences tell whether they belong together."""
     draw = random.Random(0)
     return [
-        [" ".join(["it is", *(f"topic{d % TOPICS}word{draw.randrange(2)}" for _ in range(2)), "."]) for _ in range(6)]
+        [f"it {draw.choice(['is', 'was', 'seems'])} topic{d % TOPICS} topic{d % TOPICS} ." for _ in range(6)]
         for d in range(10 * TOPICS)
     ]
 
@@ -104,13 +104,13 @@ def without_dropout(training):
 
 def test_a_tiny_model_learns_which_sentences_belong_together(start, tmp_path):
     history = without_dropout(start(tmp_path, SETTINGS, measure_every=100)).run()
-    assert [measured["step"] for measured in history] == [100, 200, 300, 400]
-    best = max(history, key=lambda measured: measured["accuracy"])
+    assert [measured["step"] for measured in history] == [100, 200, 300]
+    best = max(history, key=lambda measured: (measured["accuracy"], -measured["loss"]))
     assert best["accuracy"] > 0.9
     record = json.loads((tmp_path / "training.json").read_text())
     assert (record["history"], record["best"]) == (history, best)
     # Asked as any checkpoint is, the head prefers the option of the context's own topic.
-    about = {topic: f"it is topic{topic}word0 topic{topic}word1 ." for topic in (3, 5, 7)}
+    about = {topic: f"it is topic{topic} topic{topic} ." for topic in (3, 5, 7)}
     sentences = [{"id": f"o{topic}", "sentence": sentence} for topic, sentence in about.items()]
     rows = [{"id": f"e{topic}", "context": context, "sentences": sentences} for topic, context in about.items()]
     scores = load_scorer(tmp_path / "best", device="cpu").score(rows)
