@@ -240,7 +240,9 @@ class Quotient(ContextAndOption):
 
     def score(self, joined, tokenizer):
         """The option's Recipe."""
-        return combined(self.option_alone(joined, tokenizer), self.context_alone(joined, tokenizer), lambda b, a: b / a)
+        return combined(
+            self.option_alone(joined, tokenizer), self.context_alone(joined, tokenizer), lambda b, a: b / a
+        )
 
 
 def difference(first, second):

@@ -116,8 +116,9 @@ class Collate:
         inputs = {
             "input_ids": pad([ids for ids, _ in rows], filler, "cpu"),  # (B, T)
             "attention_mask": pad([[1] * len(ids) for ids, _ in rows], 0, "cpu"),
-            "token_type_ids": pad([segments for _, segments in rows], 0, "cpu"),
         }
+        if rows[0][1] is not None:
+            inputs["token_type_ids"] = pad([segments for _, segments in rows], 0, "cpu")
         follows = self.spec.follows
         return inputs, torch.tensor([follows if pair.follows else 1 - follows for pair in pairs])
 
