@@ -34,7 +34,7 @@ clean:
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps are newer than what the environments were made from.
-.venv/installed: REQUIREMENTS = --editable '.[scoring,test]'
+.venv/installed: REQUIREMENTS = --editable '.[scoring,training,test]'
 .venv/installed: CONSTRAINTS = constraints.txt
 .venv-compat/installed: REQUIREMENTS = --editable . pytest hypothesis
 .venv-compat/installed: CONSTRAINTS = constraints-compat.txt

@@ -106,6 +106,13 @@ def parse_args():
         "--compare-presets", nargs=2, choices=[DEFAULTS, *sorted(PRESETS)], help="both, and the difference"
     )
     parser.add_argument("--list-methods", action="store_true", help="every method with its source, and nothing else")
+    parser.add_argument(
+        "--next-sentence-head",
+        type=Path,
+        metavar="PATH",
+        help="a trained head for the intersentence task: a folder of train_next_sentence.py, or a .pth or .safetensors",
+    )
+    parser.add_argument("--follows", type=int, choices=(0, 1), help="that head's class that means: the option follows")
     parser.add_argument("--scale", choices=("log", "probability"), default="log", help="what scores.json holds")
     parser.add_argument("--data-dir", type=Path, help="a mirror of the upstream files, instead of the network")
     parser.add_argument(
@@ -187,6 +194,8 @@ def load_model(args, state):
         trust_remote_code=args.trust_remote_code,
         max_tokens=args.max_tokens,
         **options(args.option),
+        next_sentence_head=args.next_sentence_head,
+        **({} if args.follows is None else {"follows": args.follows}),
     )
 
 

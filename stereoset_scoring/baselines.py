@@ -148,7 +148,7 @@ class Baseline:
     """
 
     family = "baseline"
-    revision = commit = max_tokens = preset = None
+    revision = commit = max_tokens = preset = next_sentence_head = None
 
     def __init__(self, rule, name):
         self.rule, self.name = rule, name

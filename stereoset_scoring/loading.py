@@ -27,6 +27,7 @@ from transformers.models.auto.modeling_auto import (
 from transformers.utils.hub import cached_file, extract_commit_hash
 
 from stereoset_scoring.engines.engine import ENGINES
+from stereoset_scoring.engines.next_sentence_head import NextSentenceModel, find_trained_head
 from stereoset_scoring.tokens import Tokenizer
 
 AUTO_CLASSES = {
@@ -120,6 +121,12 @@ class Checkpoint:
         dtype: a torch dtype or its name; "auto" for the checkpoint's own.
         device: where the model goes.
         trust_remote_code: whether code that comes with the checkpoint may run.
+        next_sentence_head: path of a trained next-sentence head, see `find_trained_head`.
+        next_sentence_pooling: what that head reads, where its files do not say so.
+
+    Attributes:
+        trained: how the next-sentence head was trained that was given or that the checkpoint is: a HeadSpec; None
+            where there is none.
 
     Attributes:
         commit: the hub's commit that the files come from; None for a folder.
@@ -129,7 +136,16 @@ class Checkpoint:
         OSError: if there is no such checkpoint within reach.
     """
 
-    def __init__(self, name, revision=None, dtype="auto", device="cpu", trust_remote_code=False):
+    def __init__(
+        self,
+        name,
+        revision=None,
+        dtype="auto",
+        device="cpu",
+        trust_remote_code=False,
+        next_sentence_head=None,
+        next_sentence_pooling=None,
+    ):
         self.name, self.revision, self.dtype, self.device = str(name), revision, _dtype(dtype), device
         try:
             # The commit first, so that all files are of one state of the repository.
@@ -141,9 +157,21 @@ class Checkpoint:
                 f"{self.name} is neither a folder with a model nor within reach on the hub: check the name, or "
                 f"download the model first ({str(error).splitlines()[0]})"
             ) from error
-        self.family = family_of(self.config)
+        self._trained_head = find_trained_head(self.name, next_sentence_head, next_sentence_pooling, revision)
+        self.trained = self._trained_head and self._trained_head.spec
+        self.next_sentence_head = self._trained_head and self._trained_head.path
+        self.family = self._family(alone=next_sentence_head is None)
         self.tokenizer = Tokenizer(AutoTokenizer.from_pretrained(self.name, **self._where))
         self._heads = {}
+
+    def _family(self, alone):
+        """family_of the configuration; "next_sentence" where the trained head is all there is to ask."""
+        if self.trained is None:
+            return family_of(self.config)
+        try:
+            return "next_sentence" if alone else family_of(self.config)
+        except ValueError:
+            return "next_sentence"
 
     def head(self, kind):
         """The Head of a kind, loaded at the first call.
@@ -157,10 +185,13 @@ class Checkpoint:
         return self._heads[kind]
 
     def _load(self, kind):
+        if kind == "next_sentence" and self._trained_head is not None:
+            model, dropped = self._trained_head.load(self.config, self.dtype, self._where["trust_remote_code"])
+            return Head(_engine(kind, model.to(self.device).eval(), self.tokenizer), unexpected=dropped)
         if self.config.model_type not in ARCHITECTURES[kind] and not self._where["trust_remote_code"]:
             raise ValueError(
                 f"A {self.config.model_type} model has no {_words(kind)} head: choose another method, or a "
-                f"checkpoint of one of {', '.join(sorted(ARCHITECTURES[kind]))}."
+                f"checkpoint of one of {', '.join(sorted(ARCHITECTURES[kind]))}{_how_to_train(kind)}."
             )
         model, report = AUTO_CLASSES[kind].from_pretrained(
             self.name, dtype=self.dtype, output_loading_info=True, **self._where
@@ -169,7 +200,8 @@ class Checkpoint:
         if lacking:
             raise ValueError(
                 f"{self.name} holds no {_words(kind)} head that fits ({len(lacking)} weights missing, first "
-                f"{lacking[0]!r}), and a random one says nothing: choose another method or checkpoint."
+                f"{lacking[0]!r}), and a random one says nothing: choose another method or checkpoint"
+                f"{_how_to_train(kind)}."
             )
         # Some architectures keep parts in another dtype than asked for, so move all of it.
         model = model.to(self.device, *([] if self.dtype == "auto" else [self.dtype])).eval()
@@ -187,7 +219,7 @@ class ModelInMemory:
         ValueError: if it is a kind of model that has no methods here.
     """
 
-    revision = commit = None
+    revision = commit = next_sentence_head = None
 
     def __init__(self, model, tokenizer):
         model = extract_model_from_parallel(model, keep_torch_compile=False)
@@ -195,7 +227,8 @@ class ModelInMemory:
         self._classes = [one.__name__ for one in type(without_adapter(model)).__mro__]
         self.name = self.config.name_or_path or type(model).__name__
         self.tokenizer = Tokenizer(tokenizer)
-        self.family = family_of(self.config, self._classes)
+        self.trained = model.spec if isinstance(model, NextSentenceModel) else None
+        self.family = "next_sentence" if self.trained else family_of(self.config, self._classes)
         self._heads = {}
 
     @property
@@ -217,6 +250,8 @@ class ModelInMemory:
         if kind not in self._heads:
             model_type = self.config.model_type
             wanted = {ARCHITECTURES[kind].get(model_type)}
+            if kind == "next_sentence":
+                wanted.add(NextSentenceModel.__name__)
             if kind in ("masked", "next_sentence") and model_type in ARCHITECTURES["next_sentence"]:
                 wanted.add(MODEL_FOR_PRETRAINING_MAPPING_NAMES.get(model_type))  # one class with both heads
             if not wanted & set(self._classes):
@@ -272,6 +307,10 @@ def _dtype(dtype):
     if not isinstance(found, torch.dtype) or not found.is_floating_point:
         raise ValueError(f"There is no dtype {dtype!r}: choose auto, float32, bfloat16, float16 or float64.")
     return found
+
+
+def _how_to_train(kind):
+    return ", or train one with scripts/train_next_sentence.py" if kind == "next_sentence" else ""
 
 
 def _words(kind):

@@ -28,6 +28,7 @@ def model_record(source, heads):
         "revision": source.revision,
         "commit": source.commit,
         "family": source.family,
+        "next_sentence_head": source.next_sentence_head,
         "heads": {
             kind: {
                 "architecture": type(head.engine.model).__name__,

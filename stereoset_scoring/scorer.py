@@ -49,7 +49,15 @@ class Scorer:
             ValueError: if there is none for this kind of model.
         """
         name = self._method.get(task) if isinstance(self._method, Mapping) else self._method
-        return choose_method(self.source.family, task, name, self.preset, self.options)
+        family, trained = self.source.family, self.source.trained
+        if family == "next_sentence" and task != "intersentence":
+            raise ValueError(
+                f"{self.source.name} is a trained next-sentence head without a language model, and has no method for "
+                f"{task}: score intersentence alone, or give a language model and this as its next_sentence_head."
+            )
+        if trained is not None and task == "intersentence" and name in (None, "next_sentence"):
+            return choose_method(family, task, "next_sentence", self.preset, {**trained.options, **self.options})
+        return choose_method(family, task, name, self.preset, self.options)
 
     def score(self, dataset, progress=False):
         """Scores of every option, aligned with the rows.
@@ -157,6 +165,8 @@ def load_scorer(
     revision=None,
     trust_remote_code=False,
     max_tokens=None,
+    next_sentence_head=None,
+    next_sentence_pooling=None,
     **options,
 ):
     """A Scorer for a checkpoint, or for a model in memory.
@@ -172,6 +182,11 @@ def load_scorer(
         revision: branch, tag or commit on the hub.
         trust_remote_code: whether code that comes with the checkpoint may run.
         max_tokens: how many tokens, padding included, one forward pass may hold.
+        next_sentence_head: a trained next-sentence head, which then scores the intersentence task: a folder of
+            scripts/train_next_sentence.py, or a state dict of the released code (.pth or .safetensors). The core
+            model's weights come from there too.
+        next_sentence_pooling: what that head reads, where its files do not say so: "pooler", "first", "last" or
+            "mean"; None for what the released code reads.
         options: options of the methods, which come before the preset's.
 
     Raises:
@@ -188,7 +203,17 @@ def load_scorer(
     if (name is None) == (model is None) or (model is None) != (tokenizer is None):
         raise ValueError("Give load_scorer either the name of a checkpoint, or a model and its tokenizer.")
     if model is not None:
+        if next_sentence_head is not None:
+            raise ValueError("A model in memory takes no next_sentence_head: give load_scorer the checkpoint's name.")
         source = ModelInMemory(model, tokenizer)
     else:
-        source = Checkpoint(name, revision, dtype, device or default_device(), trust_remote_code)
+        source = Checkpoint(
+            name,
+            revision,
+            dtype,
+            device or default_device(),
+            trust_remote_code,
+            next_sentence_head,
+            next_sentence_pooling,
+        )
     return Scorer(source, method, preset, options, max_tokens)

@@ -86,9 +86,14 @@ class Tokenizer:
             tuple(encoding.word_ids()),
         )
 
-    def encode(self, text, pair=None):
-        """(ids, segments) of a text, or of two texts as the tokenizer joins them, with special tokens."""
-        encoding = self.hub(text, pair)
+    def encode(self, text, pair=None, longest=None):
+        """(ids, segments) of a text, or of two texts as the tokenizer joins them, with special tokens.
+
+        Where a longest length is given, the ends of the texts are cut to fit it, the longer text first.
+        """
+        # Of two texts the types are asked for: not every tokenizer of a model that reads them gives them unasked.
+        asked = None if pair is None else True
+        encoding = self.hub(text, pair, truncation=longest is not None, max_length=longest, return_token_type_ids=asked)
         return tuple(encoding["input_ids"]), _segments(encoding)
 
     def encode_bare(self, text):

@@ -35,6 +35,8 @@ def newcomer(repository, shared, tmp_path_factory):
     for name, model in STAND_INS.items():
         (folder / name).symlink_to(shared / "oracles" / "models" / model)
     (folder / "published.json").write_text(PUBLISHED)
+    sentences = "This is document {0}. It is about the number {0}. That is all of it."
+    (folder / "corpus.txt").write_text("\n\n".join(map(sentences.format, range(50))), encoding="utf-8")
     env = os.environ | {
         "HF_HOME": str(folder / "home"),
         "PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}",
@@ -76,6 +78,9 @@ def limited(command):
 
 
 def test_every_snippet_runs(repository, newcomer):
+    for _, code in blocks(repository, "bash"):
+        for command in filter(lambda line: "train_next_sentence.py" in line, code.splitlines()):
+            newcomer(f"{command} --resume", shell=True)  # a snippet reads what it writes
     snippets = [code for _, code in blocks(repository, "python")]
     assert len(snippets) >= 5
     # One process for all of them: importing takes longer than running. Each has its own names.

@@ -125,13 +125,13 @@ class BidirectionalEngine(Engine):
         """Whether a row's output is the same beside longer rows: tried once, on two made-up rows."""
         short, long = (tuple(1 + i % 9 for i in range(length)) for length in (6, 12))
         rows = [Row("", ids, (), (0,) * len(ids)) for ids in (short, long)]
-        alone, padded = (self.hidden(some)[0, : len(short)].float() for some in (rows[:1], rows))
+        alone, padded = (self.first_output(some, len(short)).float() for some in (rows[:1], rows))
         tolerance = 1e-3 if self.model.dtype in (torch.float32, torch.float64) else 0.25
         return torch.allclose(alone, padded, rtol=tolerance, atol=tolerance)
 
-    def hidden(self, rows):
-        """(B, T, H) last hidden states."""
-        return self.model(**self.inputs(rows), output_hidden_states=True).hidden_states[-1]
+    def first_output(self, rows, length):
+        """What the model makes of the first row: (length, H) last hidden states."""
+        return self.model(**self.inputs(rows), output_hidden_states=True).hidden_states[-1][0, :length]
 
 
 class MaskedEngine(BidirectionalEngine, LanguageModelEngine):
@@ -195,6 +195,10 @@ class Seq2SeqEngine(LanguageModelEngine):
 
 class NextSentenceEngine(BidirectionalEngine):
     """Next-sentence heads: the output is one distribution over two classes per row."""
+
+    def first_output(self, rows, length):
+        """What the model makes of the first row: (2,)."""
+        return self.logits(rows, None)[0]
 
     def logits(self, rows, places):
         """(B, 2) outputs of the head."""

@@ -36,13 +36,15 @@ METHODS = {
     ("masked", "intersentence"): (NextSentence, PseudoLikelihood, *_WHOLE_SENTENCE),
     ("masked", "pairs"): (PairPseudoLikelihood, DifferingTokens, *_WHOLE_SENTENCE),
     ("permutation", "intrasentence"): (PermutationLikelihood,),
+    ("permutation", "intersentence"): (NextSentence,),
     ("causal", "intrasentence"): (CausalLikelihood,),
-    ("causal", "intersentence"): (Conditional, Joint, ConditionalShare, Gain, JointGain, Ratio, Quotient),
-    ("sentiment", "intrasentence"): (Sentiment,),
-    ("sentiment", "intersentence"): (Sentiment,),
+    ("causal", "intersentence"): (Conditional, Joint, ConditionalShare, Gain, JointGain, Ratio, Quotient, NextSentence),
     ("causal", "pairs"): (PairJoint,),
     ("seq2seq", "intrasentence"): (SpanLikelihood,),
     ("seq2seq", "intersentence"): (SpanConditional, TextToTextNextSentence),
+    ("next_sentence", "intersentence"): (NextSentence,),
+    ("sentiment", "intrasentence"): (Sentiment,),
+    ("sentiment", "intersentence"): (Sentiment,),
 }
 
 _PASTED = {"text": "pasted"}
@@ -55,7 +57,7 @@ PRESETS = {
     "stereoset": {
         MaskedLikelihood: {**_PASTED, "sentence_space": True},
         PermutationLikelihood: _PASTED,
-        NextSentence: {},
+        NextSentence: {"segments": "two"},
         CausalLikelihood: _RELEASED_BOS,
         Quotient: {**_RELEASED_BOS, "border": "length"},
     },
@@ -84,7 +86,8 @@ def choose_method(family, task, name=None, preset=None, options=None):
     """The method for a kind of model and a task, with its options set.
 
     Args:
-        family: "masked", "permutation", "causal" or "seq2seq".
+        family: "masked", "permutation", "causal", "seq2seq" or "sentiment"; "next_sentence" for a trained head
+            without a language model.
         task: "intrasentence", "intersentence" or "pairs".
         name: a method's name; None for the default.
         preset: a name in PRESETS, whose options come before the method's own defaults.
