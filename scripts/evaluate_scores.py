@@ -43,7 +43,7 @@ def parse_args():
     parser.add_argument("--data-dir", type=Path, help="a mirror of the upstream files, instead of the network")
     parser.add_argument("--average", choices=AVERAGES, default="target", help="over target terms or examples")
     parser.add_argument("--ties", choices=tuple(TIES), default="strict")
-    parser.add_argument("--confidence-level", type=float, help="such as 0.95: intervals, in --json")
+    parser.add_argument("--confidence-level", type=float, help="such as 0.95: intervals, by resampling target terms")
     parser.add_argument("--compare", type=Path, help="other scores of the same examples: paired differences")
     parser.add_argument("--json", action="store_true", help="all numbers as JSON instead of the table")
     return parser.parse_args()

@@ -61,11 +61,14 @@ def render(results, title, signature=None, partial=None):
     stamp = f"  PARTIAL: {partial}" if partial else ""
     lines, low = [], []
     for language, tasks in results.items():
-        lines += ["", f"{title}, {language}{stamp}", _line("task", "bias type", COLUMNS)]
+        intervals = [name for name in DIFFERENCES if any(f"{name}_low" in groups[ALL] for groups in tasks.values())]
+        columns = [*COLUMNS, *(f"{name} interval" for name in intervals)]
+        lines += ["", f"{title}, {language}{stamp}", _line("task", "bias type", columns)]
         for task, groups in tasks.items():
             lines.append("")
             for group, numbers in groups.items():
-                lines.append(_line(task, group, [_cell(numbers[column]) for column in COLUMNS]))
+                cells = [_cell(numbers[column]) for column in COLUMNS]
+                lines.append(_line(task, group, cells + [_interval(numbers, name) for name in intervals]))
             lms = groups[ALL]["lms"]
             if lms is not None and lms < NEAR_CHANCE:
                 low.append(f"{lms:.1f} on {task} ({language})")
@@ -102,7 +105,9 @@ def _pair_numbers(references, scores, **options):
 
 
 def _line(task, group, cells):
-    return f"{task:<20}{group:<20}" + "".join(f"{cell:>11}" for cell in cells)
+    return f"{task:<20}{group:<20}" + "".join(
+        f"{cell:>{16 if i >= len(COLUMNS) else 11}}" for i, cell in enumerate(cells)
+    )
 
 
 def _confidence(label, spread):
@@ -112,6 +117,11 @@ def _confidence(label, spread):
         f"  prefers the {label} {spread['count']} times, with confidence {spread['median']:.2f} % "
         f"(median; quartiles {spread['low']:.2f} to {spread['high']:.2f})"
     )
+
+
+def _interval(numbers, name):
+    low, high = numbers[f"{name}_low"], numbers[f"{name}_high"]
+    return "-" if low is None else f"{low:.2f}-{high:.2f}"
 
 
 def _cell(value):
