@@ -1,5 +1,8 @@
 """Batches of rows of similar length under a budget of tokens. Knows lengths, nothing else."""
 
+SIMILAR = 0.9  # of the longest: where a batch is large enough to keep a device busy, no shorter row joins it
+LARGE_ENOUGH = 1 / 8  # of the budget
+
 
 def by_tokens(lengths, max_tokens):
     """Batches of indices into lengths, longest first, each with len(batch) * longest <= max_tokens.
@@ -17,8 +20,14 @@ def by_tokens(lengths, max_tokens):
         )
     batches = []
     for i in order:
-        if batches and (len(batches[-1]) + 1) * lengths[batches[-1][0]] <= max_tokens:
+        if batches and _fits(lengths[i], len(batches[-1]), lengths[batches[-1][0]], max_tokens):
             batches[-1].append(i)
         else:
             batches.append([i])
     return batches
+
+
+def _fits(length, count, longest, max_tokens):
+    """Whether a row joins a batch of count rows: under the budget, and without much padding."""
+    similar = length >= SIMILAR * longest or count * longest < LARGE_ENOUGH * max_tokens
+    return similar and (count + 1) * longest <= max_tokens

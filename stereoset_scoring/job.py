@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from stereoset_scoring.batching import by_tokens
+from stereoset_scoring.packing import pack
 from stereoset_scoring.rows import GREEDY, Recipe, Row
 
 
@@ -13,22 +14,17 @@ class Job:
     Attributes:
         recipes: recipes[i][j] is option j of example i.
         rows: the distinct inputs, each with all that anybody reads from it.
-        batches: indices into rows; every batch asks one head.
+        batches: lists of units, which are lists of indices into rows; every batch asks one head, and a unit is one
+            row, or the rows of one example that share their beginnings.
+        forward_tokens: tokens that the model reads, padding left out.
+        padded_tokens: tokens that the model reads, padding included.
     """
 
     recipes: list[list[Recipe]]
     rows: list[Row]
-    batches: list[list[int]]
-
-    @property
-    def forward_tokens(self):
-        """Tokens that the model reads, padding left out."""
-        return sum(len(row.ids) for row in self.rows)
-
-    @property
-    def padded_tokens(self):
-        """Tokens that the model reads, padding included."""
-        return sum(len(batch) * len(self.rows[batch[0]].ids) for batch in self.batches)
+    batches: list[list[list[int]]]
+    forward_tokens: int = 0
+    padded_tokens: int = 0
 
     @property
     def straddling(self):
@@ -63,23 +59,45 @@ class Job:
         ]
 
 
-def make_job(recipes, max_tokens):
+def make_job(recipes, max_tokens, shares_prefixes=lambda head: False):
     """A Job from recipes[i][j], option j of example i: equal inputs become one row, rows become batches.
+
+    Args:
+        recipes: as in Job.
+        max_tokens: how many tokens, padding included, a batch may hold.
+        shares_prefixes: whether a head computes the shared beginnings of the rows of a unit once.
 
     Raises:
         ValueError: if a row alone is longer than max_tokens.
     """
-    merged = {}
-    for recipe in (recipe for options in recipes for recipe in options):
-        for row in recipe.rows:
-            merged.setdefault(row.input, {}).update(dict.fromkeys(row.reads))
-    rows = [replace(inputs, reads=tuple(sorted(reads))) for inputs, reads in merged.items()]
-    batches = []
-    for kind in dict.fromkeys(_kind(row) for row in rows):
-        of_kind = [i for i, row in enumerate(rows) if _kind(row) == kind]
-        plan = by_tokens([len(rows[i].ids) for i in of_kind], max_tokens)
-        batches += [[of_kind[i] for i in batch] for batch in plan]
-    return Job(recipes, rows, batches)
+    reads, examples = {}, {}
+    for i, of_example in enumerate(recipes):
+        for row in (row for recipe in of_example for row in recipe.rows):
+            reads.setdefault(row.input, {}).update(dict.fromkeys(row.reads))
+            examples.setdefault(row.input, i)
+    rows = [replace(inputs, reads=tuple(sorted(found))) for inputs, found in reads.items()]
+    kinds = {}
+    for i, inputs in enumerate(reads):
+        unit = examples[inputs] if shares_prefixes(inputs.head) else f"row {i}"
+        kinds.setdefault(_kind(inputs), {}).setdefault(unit, []).append(i)
+    batches, forward_tokens, padded_tokens = [], 0, 0
+    for grouped in kinds.values():
+        units = [unit for group in grouped.values() for unit in _within(group, rows, max_tokens)]
+        lengths = [_length(unit, rows) for unit in units]
+        plan = by_tokens(lengths, max_tokens)
+        batches += [[units[i] for i in batch] for batch in plan]
+        forward_tokens += sum(lengths)
+        padded_tokens += sum(len(batch) * lengths[batch[0]] for batch in plan)
+    return Job(recipes, rows, batches, forward_tokens, padded_tokens)
+
+
+def _within(group, rows, max_tokens):
+    """A group of rows as one unit, or each row as one where the group is larger than a batch may be."""
+    return [group] if _length(group, rows) <= max_tokens else [[i] for i in group]
+
+
+def _length(unit, rows):
+    return len(pack([rows[i].ids for i in unit]).ids) if len(unit) > 1 else len(rows[unit[0]].ids)
 
 
 def _kind(row):

@@ -34,6 +34,7 @@ def model_record(source, heads):
                 "architecture": type(head.engine.model).__name__,
                 "dtype": str(head.engine.model.dtype).removeprefix("torch."),
                 "weights_sha256": head.fingerprint,
+                "shared_prefixes": head.engine.shares_prefixes,
                 "missing": list(head.missing),
                 "unexpected": list(head.unexpected),
             }

@@ -38,7 +38,7 @@ def score_everywhere(scorer, job, progress=True):
 def _read(scorer, job, batches, progress):
     """The values of each row of some batches: {index of the row: values of its reads}."""
     values = {}
-    total = sum(map(len, batches))
+    total = sum(len(unit) for batch in batches for unit in batch)
     with (
         scorer.evaluating(job),
         tqdm(
@@ -46,7 +46,8 @@ def _read(scorer, job, batches, progress):
         ) as bar,
     ):
         for batch in batches:
-            found = scorer.log_probs([job.rows[i] for i in batch])
-            values.update(zip(batch, found, strict=True))
-            bar.update(len(batch))
+            indices = [i for unit in batch for i in unit]
+            found = scorer.log_probs([[job.rows[i] for i in unit] for unit in batch])
+            values.update(zip(indices, found, strict=True))
+            bar.update(len(indices))
     return values

@@ -91,15 +91,15 @@ class Scorer:
         recipes = [
             self._fit(example, methods[example.task].recipes(example, self.source.tokenizer)) for example in examples
         ]
-        return make_job(recipes, self.max_tokens)
+        return make_job(recipes, self.max_tokens, lambda head: self.source.head(head).engine.shares_prefixes)
 
     def plan_all(self, data):
         """The Jobs of several data sets: {name: Job} of {name: rows}; see `plan`."""
         return {name: self.plan(rows) for name, rows in data.items()}
 
-    def log_probs(self, rows):
-        """ln P of the reads of a batch of rows that ask one head."""
-        return self.source.head(rows[0].head).engine.log_probs(rows)
+    def log_probs(self, units):
+        """ln P of the reads of the rows of a batch of units, which ask one head: a list for each row, in order."""
+        return self.source.head(units[0][0].head).engine.log_probs(units)
 
     @contextmanager
     def evaluating(self, job):

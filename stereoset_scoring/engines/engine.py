@@ -6,7 +6,8 @@ from functools import cached_property
 
 import torch
 
-from stereoset_scoring.engines.padding import pad
+from stereoset_scoring.engines.padding import pad, visibility
+from stereoset_scoring.packing import pack
 from stereoset_scoring.rows import GREEDY, Row
 
 
@@ -29,12 +30,15 @@ class Engine:
         """Whether a row's output is the same beside longer rows."""
         return True
 
-    def log_probs(self, rows):
-        """ln P, in nats, of each row's reads: a list of lists of float, aligned with rows and their reads.
+    shares_prefixes = False  # whether the shared beginnings of the rows of a unit are computed once
+
+    def log_probs(self, units):
+        """ln P, in nats, of each row's reads: a list of lists of float, aligned with the rows of the units in order.
 
         Computed in one forward pass, or in one for each length where the model does not ignore padding; in float32
         whatever the model's dtype, float64 models in float64.
         """
+        rows = [row for unit in units for row in unit]
         if len({len(row.ids) for row in rows}) == 1 or self.padding_is_inert:
             return self._log_probs(rows)
         found = {}
@@ -46,15 +50,19 @@ class Engine:
     @torch.no_grad()  # not inference_mode: what a model in training caches must stay fit for a backward pass
     def _log_probs(self, rows):
         places = sorted({(b, position) for b, row in enumerate(rows) for position, _ in row.reads})
-        logits = self.logits(rows, places)  # (N, V)
+        reads = [[((b, position), token) for position, token in row.reads] for b, row in enumerate(rows)]
+        return self._read(self.logits(rows, places), places, reads, rows[0].among)
+
+    @staticmethod
+    def _read(logits, places, reads, among=None):
+        """Of (N, V) logits at N places, ln P of the tokens that reads[i] names: [(place, token), …] of row i."""
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-        among = logits if rows[0].among is None else logits[:, list(rows[0].among)]
-        log_totals = among.logsumexp(-1)  # (N,)
+        log_totals = (logits if among is None else logits[:, list(among)]).logsumexp(-1)  # (N,)
         index = {place: n for n, place in enumerate(places)}
-        reads = [(index[b, position], token) for b, row in enumerate(rows) for position, token in row.reads]
-        at, tokens = torch.tensor(reads, device=logits.device).unbind(1)  # (R,), (R,)
+        flat = [(index[place], token) for of_row in reads for place, token in of_row]
+        at, tokens = torch.tensor(flat, device=logits.device).unbind(1)  # (R,), (R,)
         values = iter((logits[at, tokens] - log_totals[at]).tolist())
-        return [[next(values) for _ in row.reads] for row in rows]
+        return [[next(values) for _ in of_row] for of_row in reads]
 
     def logits(self, rows, places):
         """(N, V) outputs at the N (row, position) places."""
@@ -78,8 +86,9 @@ class LanguageModelEngine(Engine):
 
     def logits(self, rows, places):
         """(N, V) outputs at the places; the vocabulary is projected there and nowhere else."""
-        where = self.where(rows, places)
-        inputs = self.inputs(rows)
+        return self._projected(self.inputs(rows), self.where(rows, places))
+
+    def _projected(self, inputs, where):
         with self._projection_only_at(where) as projected:
             output = self.model(**inputs)
         logits = output.prediction_logits if "prediction_logits" in output else output.logits
@@ -113,6 +122,65 @@ class LanguageModelEngine(Engine):
             yield done
         finally:
             handle.remove()
+
+
+class CausalEngine(LanguageModelEngine):
+    """Causal models; the rows of a unit are packed, so that what they share is computed once."""
+
+    @cached_property
+    @torch.no_grad()
+    def shares_prefixes(self):
+        """Whether packed rows give what each gives alone: tried once, on a made-up unit."""
+        if "position_ids" not in self._accepts:
+            return False
+        rows = [
+            Row("", ids, tuple((i, 1) for i in range(len(ids)))) for ids in ((1, 2, 3, 4), (1, 2, 5, 6, 7), (1, 2, 5))
+        ]
+        try:
+            packed = self._log_probs_of_packs([rows, rows[1:]])
+        except (TypeError, ValueError, RuntimeError, IndexError, AttributeError):
+            return False  # this architecture, or its attention, takes no mask of ours
+        alone = [self._log_probs([row])[0] for row in (*rows, *rows[1:])]
+        tolerance = 1e-3 if self.model.dtype in (torch.float32, torch.float64) else 0.25
+        return all(
+            abs(a - b) <= tolerance * max(1, abs(b))
+            for one, other in zip(packed, alone, strict=True)
+            for a, b in zip(one, other, strict=True)
+        )
+
+    def log_probs(self, units):
+        """As Engine."""
+        window = getattr(self.model.config.get_text_config(), "sliding_window", None)
+        short = window is None or all(len(row.ids) <= window for unit in units for row in unit)
+        if self.shares_prefixes and short and any(len(unit) > 1 for unit in units):
+            return self._log_probs_of_packs(units)
+        return super().log_probs(units)
+
+    @torch.no_grad()
+    def _log_probs_of_packs(self, units):
+        packs = [pack([row.ids for row in unit]) for unit in units]
+        reads = [
+            [((b, path[position]), token) for position, token in row.reads]
+            for b, (unit, tree) in enumerate(zip(units, packs, strict=True))
+            for row, path in zip(unit, tree.paths, strict=True)
+        ]
+        places = sorted({place for of_row in reads for place, _ in of_row})
+        where = tuple(torch.tensor(places, device=self.model.device).unbind(1))  # (N,), (N,)
+        return self._read(self._projected(self._packed_inputs(packs), where), places, reads)
+
+    def _packed_inputs(self, packs):
+        """The model's inputs for a batch of trees: ids, positions, and who sees whom."""
+        device, dtype = self.model.device, self.model.dtype
+        visible = visibility(packs).to(device)  # (B, T, T)
+        mask = torch.zeros(visible.shape, dtype=dtype, device=device)
+        mask.masked_fill_(~visible, torch.finfo(dtype).min)
+        return {
+            "input_ids": pad([tree.ids for tree in packs], self.pad_token_id, device),  # (B, T)
+            "position_ids": pad([tree.positions for tree in packs], 0, device),  # (B, T)
+            "attention_mask": mask[:, None],  # (B, 1, T, T)
+            "use_cache": False,
+            "return_dict": True,
+        }
 
 
 class BidirectionalEngine(Engine):
@@ -240,7 +308,7 @@ def negative_class(id2label):
 ENGINES = {
     "masked": MaskedEngine,
     "permutation": PermutationEngine,
-    "causal": LanguageModelEngine,
+    "causal": CausalEngine,
     "seq2seq": Seq2SeqEngine,
     "next_sentence": NextSentenceEngine,
     "sentiment": SentimentEngine,

@@ -8,6 +8,7 @@ from datasets import Dataset
 from transformers import ConvBertConfig, ConvBertForMaskedLM, FNetConfig, FNetForMaskedLM
 
 from stereoset_scoring import load_scorer
+from stereoset_scoring.packing import pack
 
 KINDS = [
     # checkpoint, task
@@ -38,7 +39,7 @@ def near(scores, dtype="float64"):
 def alone(scorer, rows):
     """Scores with one row of the model at a time."""
     job = scorer.plan(rows)
-    return job.scores({i: scorer.log_probs([row])[0] for i, row in enumerate(job.rows)})
+    return job.scores({i: scorer.log_probs([[row]])[0] for i, row in enumerate(job.rows)})
 
 
 @pytest.mark.parametrize("dtype", CLOSE)
@@ -168,10 +169,11 @@ def test_equal_inputs_are_computed_once(scorer_of, row, name, context, sentences
 @every_kind
 def test_batches_keep_the_budget_and_hold_every_row_once(scorer_of, rows_of, name, task, max_tokens):
     job = scorer_of(name, max_tokens=max_tokens).plan(rows_of(task))
-    assert sorted(i for batch in job.batches for i in batch) == list(range(len(job.rows)))
-    sizes = [len(batch) * max(len(job.rows[i].ids) for i in batch) for batch in job.batches]
+    assert sorted(i for batch in job.batches for unit in batch for i in unit) == list(range(len(job.rows)))
+    lengths = [[len(pack([job.rows[i].ids for i in unit]).ids) for unit in batch] for batch in job.batches]
+    sizes = [len(batch) * max(batch) for batch in lengths]
     assert max(sizes) <= max_tokens
-    assert job.padded_tokens == sum(sizes) >= job.forward_tokens == sum(len(one.ids) for one in job.rows)
+    assert job.padded_tokens == sum(sizes) >= job.forward_tokens == sum(map(sum, lengths))
 
 
 PROJECTED = ["bert", "roberta", "albert", "gpt2", "llama"]
@@ -191,6 +193,14 @@ def spied(scorer_of):
     return make
 
 
+def places_read(job, unit):
+    """How many distinct beginnings of the rows of a unit something is read after."""
+    rows = [job.rows[i] for i in unit]
+    if len(rows) == 1:
+        return len({position for position, _ in rows[0].reads})
+    return len({row.ids[: position + 1] for row in rows for position, _ in row.reads})
+
+
 @pytest.mark.parametrize("name", PROJECTED)
 def test_vocabulary_is_projected_only_where_something_is_read(spied, intrasentence, intersentence, name):
     scorer, shapes = spied(name)
@@ -199,7 +209,7 @@ def test_vocabulary_is_projected_only_where_something_is_read(spied, intrasenten
     assert scorer.source.head(job.rows[0].head).engine.padding_is_inert  # tried by a pass of its own
     shapes.clear()
     scorer.score(rows)
-    places = [sum(len({position for position, _ in job.rows[i].reads}) for i in batch) for batch in job.batches]
+    places = [sum(places_read(job, unit) for unit in batch) for batch in job.batches]
     assert [shape[:-1] for shape in shapes] == [(count,) for count in places]
     assert sum(places) < job.forward_tokens
 
@@ -251,7 +261,7 @@ def test_half_precision_logits_get_a_float32_softmax(scorer_of, intrasentence, n
         tokens = torch.tensor([[token] for _, token in one.reads])
         expected = logits.detach().float().log_softmax(-1).gather(1, tokens)[:, 0]
         assert expected.isfinite().all()
-        assert engine.log_probs([one]) == [pytest.approx(expected.tolist(), abs=1e-5)]
+        assert engine.log_probs([[one]]) == [pytest.approx(expected.tolist(), abs=1e-5)]
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64"])

@@ -259,7 +259,7 @@ def test_longest_input_is_what_the_model_can_number(scorer_of, name, longest):
     head = source.head(source.family)
     assert head.longest_input == longest
     row = Row(source.family, ids=(5,) * longest, reads=((longest - 1, 5),))
-    assert len(head.engine.log_probs([row])[0]) == 1
+    assert len(head.engine.log_probs([[row]])[0]) == 1
 
 
 def test_head_of_a_class_with_the_wrong_kind_is_refused(folder, tokenizer_of):

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from stereoset_scoring.attribute import aligned_fillers, fill, released_word
 from stereoset_scoring.batching import by_tokens
+from stereoset_scoring.engines.padding import visibility
 from stereoset_scoring.examples import Example, Option, read_example
 from stereoset_scoring.job import make_job
 from stereoset_scoring.methods.reductions import log_mean_probability, mean_log
+from stereoset_scoring.packing import pack
 from stereoset_scoring.rows import Recipe, Row
 from stereoset_scoring.tokens import Tokens
 
@@ -157,7 +159,9 @@ def fake_engine(row):
 @given(st.lists(st.lists(RECIPES, min_size=1, max_size=3), max_size=4), st.integers(4, 40))
 def test_merging_rows_changes_no_value(recipes, max_tokens):
     job = make_job(recipes, max_tokens)
-    values = {i: fake_engine(row) for batch in job.batches for i, row in ((i, job.rows[i]) for i in batch)}
+    values = {
+        i: fake_engine(row) for batch in job.batches for unit in batch for i, row in ((i, job.rows[i]) for i in unit)
+    }
     alone = [[[fake_engine(row) for row in recipe.rows] for recipe in options] for options in recipes]
     assert job.scores(values) == alone
 
@@ -167,7 +171,7 @@ def test_job_asks_every_input_once_and_one_head_per_batch(recipes, max_tokens):
     job = make_job(recipes, max_tokens)
     inputs = [(row.head, row.ids, row.segments) for row in job.rows]
     assert len(set(inputs)) == len(inputs)
-    assert all(len({job.rows[i].head for i in batch}) == 1 for batch in job.batches)
+    assert all(len({job.rows[i].head for unit in batch for i in unit}) == 1 for batch in job.batches)
     assert all(len(set(row.reads)) == len(row.reads) for row in job.rows)
 
 
@@ -214,3 +218,31 @@ def test_both_layouts_of_a_row_read_as_the_same_example(options, words):
     mapped = {key: [one[key] for one in listed] for key in listed[0]}
     row = {"id": "e", "context": "It was."}
     assert read_example({**row, "sentences": listed}) == read_example({**row, "sentences": mapped})
+
+
+SEQUENCES = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=8).map(tuple), min_size=1, max_size=6)
+
+
+@given(SEQUENCES)
+def test_a_pack_holds_every_distinct_beginning_once_and_every_row_whole(sequences):
+    tree = pack(sequences)
+    assert len(tree.ids) == len({one[: i + 1] for one in sequences for i in range(len(one))})
+    assert [tuple(tree.ids[node] for node in path) for path in tree.paths] == sequences
+    assert all(tree.positions[node] == i for path in tree.paths for i, node in enumerate(path))
+
+
+@given(SEQUENCES)
+def test_a_token_of_a_pack_sees_its_own_beginning_and_nothing_else(sequences):
+    tree = pack(sequences)
+    visible = visibility([tree, pack([(9,) * 12])])[0]
+    for path in tree.paths:
+        for i, node in enumerate(path):
+            assert set(visible[node].nonzero().flatten().tolist()) == set(path[: i + 1])
+
+
+@given(st.lists(st.lists(RECIPES, min_size=1, max_size=3), max_size=4), st.integers(4, 40))
+def test_units_of_a_shared_prefix_are_of_one_example_and_keep_the_budget(recipes, max_tokens):
+    job = make_job(recipes, max_tokens, shares_prefixes=lambda head: True)
+    assert sorted(i for batch in job.batches for unit in batch for i in unit) == list(range(len(job.rows)))
+    lengths = [[len(pack([job.rows[i].ids for i in unit]).ids) for unit in batch] for batch in job.batches]
+    assert all(len(batch) * max(batch) <= max_tokens for batch in lengths)
