@@ -252,7 +252,9 @@ def difference(first, second):
 
 
 def combined(first, second, function):
-    """The Recipe of a function of the scores of two."""
+    """The Recipe of a function of the scores of two; without rows where one of them has nothing to read."""
+    if not first.rows or not second.rows:
+        return Recipe((), function)
     border = len(first.rows)
     return Recipe(
         first.rows + second.rows,

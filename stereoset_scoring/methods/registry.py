@@ -163,9 +163,10 @@ def check_options(family, options):
     for name, value in options.items():
         if name not in known:
             raise ValueError(f"No method for a {family} model has an option {name!r}: choose {_one_of(sorted(known))}.")
-        allowed = _allowed(known[name])
-        if allowed is not None and value not in allowed:
-            raise ValueError(f"Option {name} cannot be {value!r}: choose {_one_of(allowed)}.")
+        choices = _choices(known[name])
+        if not any(isinstance(value, one) if isinstance(one, type) else value == one for one in choices):
+            names = [one.__name__ if isinstance(one, type) else one for one in choices]
+            raise ValueError(f"Option {name} cannot be {value!r}: choose {_one_of(names)}.")
 
 
 def methods_table():
@@ -189,15 +190,13 @@ def changed_options(method):
     }
 
 
-def _allowed(annotation):
-    """The values that an annotation of Literals, bool or None admits; None for anything else."""
+def _choices(annotation):
+    """What an annotation of Literals, bool, None and other types admits: values, and types."""
     if annotation is bool:
         return (True, False)
-    parts = get_args(annotation)
-    if any(part is str for part in parts):
-        return None
-    values = [value for part in parts for value in (get_args(part) or (part,))]
-    return tuple(None if value is type(None) else value for value in values)
+    if annotation is type(None):
+        return (None,)
+    return tuple(choice for part in get_args(annotation) for choice in _choices(part)) or (annotation,)
 
 
 def _one_of(names):

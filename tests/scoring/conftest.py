@@ -1,5 +1,6 @@
 """Tiny checkpoints of every kind, built in the test process and opened on demand, and rows that exercise them."""
 
+import json
 from functools import cache
 
 import pytest
@@ -20,6 +21,7 @@ from transformers import (
     AutoModelForCausalLM,
     AutoModelForMaskedLM,
     AutoModelForNextSentencePrediction,
+    AutoModelForSeq2SeqLM,
     AutoTokenizer,
     BertConfig,
     BertForPreTraining,
@@ -27,9 +29,15 @@ from transformers import (
     GPT2LMHeadModel,
     LlamaConfig,
     LlamaForCausalLM,
+    MT5Config,
+    MT5ForConditionalGeneration,
     PreTrainedTokenizerFast,
     RobertaConfig,
     RobertaForMaskedLM,
+    T5Config,
+    T5ForConditionalGeneration,
+    XLNetConfig,
+    XLNetLMHeadModel,
 )
 
 from stereoset_scoring import load_scorer
@@ -54,6 +62,8 @@ AUTO = {
     "masked": AutoModelForMaskedLM,
     "causal": AutoModelForCausalLM,
     "next_sentence": AutoModelForNextSentencePrediction,
+    "permutation": AutoModelForCausalLM,
+    "seq2seq": AutoModelForSeq2SeqLM,
 }
 
 
@@ -166,6 +176,55 @@ def bare_tokenizer():
     return PreTrainedTokenizerFast(tokenizer_object=byte_level([]))
 
 
+def xlnet_tokenizer():
+    """As XLNet's: unigram, A <sep> B <sep> <cls>, with a token type for each of the two and for <cls>."""
+    special = ["<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>"]
+    tokenizer = metaspace_unigram(special)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="$A:0 <sep>:0 <cls>:2",
+        pair="$A:0 <sep>:0 $B:1 <sep>:1 <cls>:2",
+        special_tokens=[("<cls>", 3), ("<sep>", 4)],
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        bos_token="<s>",
+        eos_token="</s>",
+        unk_token="<unk>",
+        sep_token="<sep>",
+        pad_token="<pad>",
+        cls_token="<cls>",
+        mask_token=AddedToken("<mask>", lstrip=True, special=True),
+        padding_side="left",
+    )
+
+
+def t5_tokenizer():
+    """As T5's: unigram, A </s> B </s>, with sentinels that are special tokens."""
+    tokenizer = with_pieces(metaspace_unigram(["<pad>", "</s>", "<unk>"]), "0", "1")
+    return text_to_text(tokenizer, extra_special_tokens=["<extra_id_0>"])
+
+
+def mt5_tokenizer():
+    """As mT5's: a sentinel is a piece like any other, and holds the space before it."""
+    return text_to_text(with_pieces(metaspace_unigram(["<pad>", "</s>", "<unk>"]), "0", "1", "▁<extra_id_0>"))
+
+
+def with_pieces(tokenizer, *pieces):
+    """A unigram tokenizer with further pieces, likely enough to be used wherever they fit."""
+    vocabulary = json.loads(tokenizer.to_str())["model"]["vocab"]
+    tokenizer.model = models.Unigram([*map(tuple, vocabulary), *((piece, -1.0) for piece in pieces)], unk_id=2)
+    return tokenizer
+
+
+def text_to_text(tokenizer, **more):
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", 1)]
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="</s>", unk_token="<unk>", **more
+    )
+
+
 def bert_model(size):
     return BertForPreTraining(BertConfig(vocab_size=size, max_position_embeddings=64, initializer_range=0.4, **HIDDEN))
 
@@ -207,6 +266,26 @@ def llama_model(size):
     return LlamaForCausalLM(config)
 
 
+def xlnet_model(size):
+    return XLNetLMHeadModel(
+        XLNetConfig(vocab_size=size, d_model=32, n_layer=2, n_head=4, d_inner=48, initializer_range=0.3)
+    )
+
+
+def t5_like(config, model, size):
+    sizes = {"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4, "vocab_size": size + 3}
+    # Factors that make its predictions differ from one another; three rows beyond the vocabulary, as T5 has some.
+    return model(config(decoder_start_token_id=0, initializer_factor=4.0, **sizes))
+
+
+def t5_model(size):
+    return t5_like(T5Config, T5ForConditionalGeneration, size)
+
+
+def mt5_model(size):
+    return t5_like(MT5Config, MT5ForConditionalGeneration, size)
+
+
 CHECKPOINTS = {
     "bert": (wordpiece, bert_model),
     "roberta": (roberta_tokenizer, roberta_model),
@@ -214,6 +293,9 @@ CHECKPOINTS = {
     "gpt2": (gpt2_tokenizer, gpt2_model),
     "llama": (llama_tokenizer, llama_model),
     "bare": (bare_tokenizer, gpt2_model),
+    "xlnet": (xlnet_tokenizer, xlnet_model),
+    "t5": (t5_tokenizer, t5_model),
+    "mt5": (mt5_tokenizer, mt5_model),
 }
 
 
@@ -248,7 +330,8 @@ def tokenizer_of(folder):
 @pytest.fixture(scope="session")
 def model_of(folder):
     """model_of(name, kind): a tiny checkpoint's model in float64 as the library opens it; not to be changed."""
-    return cache(lambda name, kind: AUTO[kind].from_pretrained(folder(name), dtype=torch.float64).eval())
+    # Doubled once more: XLNet keeps some of its parameters in float32, whatever it is asked for.
+    return cache(lambda name, kind: AUTO[kind].from_pretrained(folder(name), dtype=torch.float64).double().eval())
 
 
 @pytest.fixture(scope="session")
