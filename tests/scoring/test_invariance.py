@@ -193,23 +193,15 @@ def spied(scorer_of):
     return make
 
 
-def places_read(job, unit):
-    """How many distinct beginnings of the rows of a unit something is read after."""
-    rows = [job.rows[i] for i in unit]
-    if len(rows) == 1:
-        return len({position for position, _ in rows[0].reads})
-    return len({row.ids[: position + 1] for row in rows for position, _ in row.reads})
-
-
 @pytest.mark.parametrize("name", PROJECTED)
-def test_vocabulary_is_projected_only_where_something_is_read(spied, intrasentence, intersentence, name):
+def test_vocabulary_is_projected_only_where_something_is_read(places_read, spied, intrasentence, intersentence, name):
     scorer, shapes = spied(name)
     rows = intrasentence if scorer.source.family == "masked" else intersentence
     job = scorer.plan(rows)
     assert scorer.source.head(job.rows[0].head).engine.padding_is_inert  # tried by a pass of its own
     shapes.clear()
     scorer.score(rows)
-    places = [sum(places_read(job, unit) for unit in batch) for batch in job.batches]
+    places = places_read(job)
     assert [shape[:-1] for shape in shapes] == [(count,) for count in places]
     assert sum(places) < job.forward_tokens
 

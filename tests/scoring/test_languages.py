@@ -66,7 +66,7 @@ def scorer(shared):
 def alone(scorer, rows):
     """Scores with one row of the model at a time."""
     job = scorer.plan(rows)
-    return job.scores({i: scorer.log_probs([one])[0] for i, one in enumerate(job.rows)})
+    return job.scores({i: scorer.log_probs([[one]])[0] for i, one in enumerate(job.rows)})
 
 
 def assert_batches_do_not_matter(scorer, rows):
