@@ -221,7 +221,11 @@ def methods_by_task(words):
         raise ValueError(
             f"--method {' '.join(words)} is neither a name nor TASK=NAME for the tasks {', '.join(TASKS)}."
         )
-    return pairs
+    methods = {}
+    for task, name in pairs.items():
+        if methods.setdefault(TASK_OF.get(task, task), name) != name:
+            raise ValueError(f"--method {' '.join(words)} gives pairs two methods: score each in a run of its own.")
+    return methods
 
 
 def describe(args, state, scorer, jobs):

@@ -224,6 +224,8 @@ class MaskedEngine(BidirectionalEngine, LanguageModelEngine):
             attentions = self.model(**self.inputs(rows), output_attentions=True).attentions
         finally:
             self.model.set_attn_implementation(implementation)
+        if not attentions:
+            raise ValueError(f"A {type(self.model).__name__} has no attention to weigh by: choose aul instead of aula.")
         mean = torch.stack([layer.double().mean(1) for layer in attentions]).mean(0)  # (B, T, T)
         return [mean[b, : len(row.ids)].mean(0).tolist() for b, row in enumerate(rows)]
 

@@ -29,3 +29,12 @@ def only(values):
     """The one reading there is."""
     ((value,),) = values
     return value
+
+
+def share_of_first(values):
+    """ln of the first row's probability as a share of that of two."""
+    first, second = map(fsum, values)
+    top = max(first, second)
+    if top == -inf:
+        return log(0.5)
+    return first - top - log(exp(first - top) + exp(second - top))

@@ -5,7 +5,7 @@ from typing import Literal
 
 from stereoset_scoring.methods.causal import with_full_stop
 from stereoset_scoring.methods.masked import AttributeLikelihood
-from stereoset_scoring.methods.reductions import mean_log, only
+from stereoset_scoring.methods.reductions import mean_log, only, share_of_first
 from stereoset_scoring.rows import GREEDY, Recipe, Row
 
 
@@ -69,8 +69,8 @@ class TextToTextNextSentence:
 
     Options:
         prefix: the text before the pair, which says what is asked.
-        before: what the decoder has read before the digit: "label", what precedes the digit in the label's own tokens;
-            or "greedy", its own likeliest first token, as released.
+        before: "label": the probabilities of the two labels, each with all its tokens (T5 has a piece for " 1" and none
+            for " 0"); or "greedy": of the digits alone, after the decoder's own likeliest first token, as released.
     """
 
     prefix: str = "binary classification: "
@@ -81,11 +81,21 @@ class TextToTextNextSentence:
 
     def recipes(self, example, tokenizer):
         """One Recipe per option of an intersentence example."""
-        (*before, no), (*_, yes) = (tokenizer.encode_bare(label) for label in ("0", "1"))
-        decoder = (GREEDY,) if self.before == "greedy" else tuple(before)
-        recipes = []
-        for option in example.options:
-            ids, _ = tokenizer.encode(self.prefix + example.context, option.sentence)
-            row = Row("seq2seq", ids, ((len(decoder), yes),), decoder=decoder, among=(no, yes))
-            recipes.append(Recipe((row,), only))
-        return recipes
+        no, yes = (tokenizer.encode_bare(label) for label in ("0", "1"))
+        if no[-1] == yes[-1]:
+            raise ValueError(
+                f"The tokenizer {tokenizer.hub.name_or_path!r} cannot tell the labels 0 and 1 apart: "
+                "choose another method."
+            )
+        recipe = self._of_digits if self.before == "greedy" else self._of_labels
+        pairs = (tokenizer.encode(self.prefix + example.context, option.sentence)[0] for option in example.options)
+        return [recipe(ids, no, yes) for ids in pairs]
+
+    def _of_labels(self, ids, no, yes):
+        # The position of each token of a label is where the one before it, or the start token, stands.
+        rows = [Row("seq2seq", ids, tuple(enumerate(label)), decoder=label[:-1]) for label in (yes, no)]
+        return Recipe(tuple(rows), share_of_first)
+
+    def _of_digits(self, ids, no, yes):
+        row = Row("seq2seq", ids, ((1, yes[-1]),), decoder=(GREEDY,), among=(no[-1], yes[-1]))
+        return Recipe((row,), only)

@@ -245,6 +245,33 @@ def test_both_routes_put_the_mask_where_the_attribute_stood(masked_tokenizers, r
             assert "".join((before + after).split()) == "".join(context.replace("BLANK", "").split())
 
 
+@pytest.mark.parametrize("architecture", MASKED)
+def test_attention_received_is_that_of_one_text_at_a_time(masked_tokenizers, row, architecture):
+    tokenizer, expected = masked_tokenizers["wordpiece"], []
+    model = model_of(architecture, "MaskedLM", len(tokenizer), MASKED[architecture])
+    eager = deepcopy(model)
+    eager.set_attn_implementation("eager")
+    for context, fillers in CONTEXTS:
+        expected.append([])
+        for one in fillers:
+            ids = tokenizer(context.replace("BLANK", one))["input_ids"]
+            with torch.no_grad():
+                output = eager(torch.tensor([ids]), output_attentions=True)
+            received = torch.stack(output.attentions).mean((0, 1, 2, 3))  # layers, the batch of one, heads, queries
+            logs = output.logits[0].log_softmax(-1)[range(len(ids)), ids]
+            expected[-1].append((logs * received)[1:-1].mean().item())
+    rows = [row(context, [context.replace("BLANK", one) for one in fillers], fillers) for context, fillers in CONTEXTS]
+    scores = load_scorer(model=model, tokenizer=tokenizer, method="aula", max_tokens=100_000).score(rows)
+    assert scores == [pytest.approx(one, abs=CLOSE) for one in expected]
+
+
+def test_model_without_attention_is_refused_what_weighs_by_it(masked_tokenizers, row):
+    tokenizer, sizes = masked_tokenizers["wordpiece"], {"hidden_size": 32, "num_hidden_layers": 1}
+    model = transformers.FNetForMaskedLM(transformers.FNetConfig(vocab_size=len(tokenizer), **sizes)).eval()
+    with pytest.raises(ValueError, match=r"FNetForMaskedLM has no attention.*choose aul"):
+        load_scorer(model=model, tokenizer=tokenizer, method="aula").score([row("It was BLANK.", ["It was calm."])])
+
+
 def halves(row):
     position = row.reads[0][0]
     return row.ids[:position], row.ids[position + 1 :]

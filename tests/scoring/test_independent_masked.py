@@ -239,9 +239,8 @@ def test_attention_is_asked_for_in_a_way_that_leaves_the_model_as_it_was(folder,
 
 @every_model
 @pytest.mark.parametrize("method", ["pseudo_likelihood", *WHOLE_SENTENCE])
-@pytest.mark.parametrize("max_tokens", [60, 100_000])
-def test_batches_do_not_matter(scorer_of, intrasentence, intersentence, row, name, method, max_tokens):
-    rows = [*intrasentence, *intersentence, *(row("", pair) for pair in PAIRS.values())]
-    expected = [scorer_of(name, method=method).score([one])[0] for one in rows]
-    scores = scorer_of(name, method=method, max_tokens=max_tokens).score(rows[::-1])[::-1]
-    assert scores == [pytest.approx(one, abs=CLOSE) for one in expected]
+def test_batches_do_not_matter(scorer_of, intrasentence, intersentence, row, name, method):
+    rows = [*intrasentence[:2], *intersentence[:2], row("", PAIRS["one word"]), row("", PAIRS["several places"])]
+    scorer = scorer_of(name, method=method, max_tokens=400)
+    expected = [scorer.score([one])[0] for one in rows]
+    assert scorer.score(rows[::-1])[::-1] == [pytest.approx(one, abs=CLOSE) for one in expected]

@@ -1,8 +1,14 @@
 """XLNet, T5 and mT5, each against its definition: one text at a time, no batch, no library code."""
 
+import json
+from copy import deepcopy
+
 import pytest
 import torch
+from tokenizers import models
 from transformers import AutoModelForCausalLM, TextGenerationPipeline
+
+from stereoset_scoring import load_scorer
 
 CLOSE = {"float64": 1e-10, "float32": 1e-4}  # in nats
 CLOSE_T5 = 1e-4  # its layer norm and softmax are computed in float32 whatever the model's dtype
@@ -172,24 +178,64 @@ def test_span_conditional_is_its_definition(scorer_of, model_of, tokenizer_of, r
     assert scores == [pytest.approx(one, abs=CLOSE_T5) for one in expected]
 
 
+def log_share(yes, no):
+    return (yes - torch.logaddexp(no, yes)).item()
+
+
+def label_by_hand(model, encoder, label):
+    """ln P of a label, of all its tokens."""
+    at = decoded(model, encoder, label)
+    return sum(at[i, token] for i, token in enumerate(label))
+
+
 @both
 @pytest.mark.parametrize("before", ["label", "greedy"])
 @pytest.mark.parametrize("prefix", [None, "does it follow: "])
+@pytest.mark.parametrize("lengths", [(2, 2), (2, 1)])
 def test_text_to_text_next_sentence_is_its_definition(
-    scorer_of, model_of, tokenizer_of, row, name, sentinel, before, prefix
+    model_of, labels_of, row, name, sentinel, before, prefix, lengths
 ):
-    model, tokenizer, expected = model_of(name, "seq2seq"), tokenizer_of(name), []
+    model, tokenizer, expected = model_of(name, "seq2seq"), labels_of(name, lengths), []
     zero, one = (tokenizer.encode(digit, add_special_tokens=False) for digit in "01")
+    assert (len(zero), len(one)) == lengths
     for context, sentences in INTERSENTENCE:
         expected.append([])
         for sentence in sentences:
             encoder = tokenizer((prefix or "binary classification: ") + context, sentence)["input_ids"]
-            decoder = one[:-1] if before == "label" else [greedy(model, encoder)]
-            no, yes = decoded(model, encoder, decoder)[-1, [zero[-1], one[-1]]]
-            expected[-1].append((yes - torch.logaddexp(no, yes)).item())
+            if before == "label":
+                no, yes = (label_by_hand(model, encoder, label) for label in (zero, one))
+            else:
+                no, yes = decoded(model, encoder, [greedy(model, encoder)])[1, [zero[-1], one[-1]]]
+            expected[-1].append(log_share(yes, no))
     options = {"before": before} | ({"prefix": prefix} if prefix else {})
-    scores = scorer_of(name, method="next_sentence", **options).score([row(*example) for example in INTERSENTENCE])
+    scorer = load_scorer(model=model, tokenizer=tokenizer, method="next_sentence", **options)
+    scores = scorer.score([row(*example) for example in INTERSENTENCE])
     assert scores == [pytest.approx(one, abs=CLOSE_T5) for one in expected]
+
+
+@pytest.fixture
+def labels_of(tokenizer_of):
+    """labels_of(name, lengths): a tokenizer that cuts the label 0 in two, and the label 1 in two or leaves it whole."""
+
+    def make(name, lengths):
+        tokenizer = deepcopy(tokenizer_of(name))
+        if lengths == (2, 1):  # as T5's own vocabulary
+            vocabulary = json.loads(tokenizer.backend_tokenizer.to_str())["model"]["vocab"]
+            renamed = [("▁1" if piece == "1" else piece, score) for piece, score in vocabulary]
+            tokenizer.backend_tokenizer.model = models.Unigram(renamed, unk_id=2)
+        return tokenizer
+
+    return make
+
+
+def test_labels_that_look_alike_to_a_tokenizer_are_refused(model_of, labels_of, intersentence):
+    tokenizer = labels_of("mt5", (2, 2))
+    vocabulary = json.loads(tokenizer.backend_tokenizer.to_str())["model"]["vocab"]
+    unknown = [(f"unused {piece}" if piece in "01" else piece, score) for piece, score in vocabulary]
+    tokenizer.backend_tokenizer.model = models.Unigram(unknown, unk_id=2)
+    scorer = load_scorer(model=model_of("mt5", "seq2seq"), tokenizer=tokenizer, method="next_sentence")
+    with pytest.raises(ValueError, match=r"cannot tell the labels 0 and 1 apart.*choose another"):
+        scorer.score(intersentence)
 
 
 BATCHED = [

@@ -16,14 +16,12 @@ CLOSE = 1e-4  # float32, in nats
 
 METHODS = [
     # model, task, method, options
-    *(("bert", "intrasentence", name, {}) for name in ("likelihood", "pseudo_likelihood", "word_l2r", "pll_word_l2r")),
-    *(("bert", "intrasentence", name, {}) for name in ("aul", "aula")),
+    *(("bert", "intrasentence", name, {}) for name in ("likelihood", "pseudo_likelihood", "word_l2r", "aula")),
     ("bert", "intrasentence", "likelihood", {"text": "pasted"}),
-    *(("bert", "intersentence", name, {}) for name in ("next_sentence", "pseudo_likelihood", "aula")),
+    *(("bert", "intersentence", name, {}) for name in ("next_sentence", "pseudo_likelihood")),
     ("roberta", "intrasentence", "likelihood", {}),
     ("roberta", "intrasentence", "likelihood", {"preset": "stereoset"}),
     ("albert", "intrasentence", "likelihood", {}),
-    ("albert", "intrasentence", "likelihood", {"text": "pasted"}),
     ("xlnet", "intrasentence", "likelihood", {"passage": "It was calm.", "reading": "query"}),
     ("xlnet", "intrasentence", "likelihood", {"passage": "It was calm.", "text": "pasted"}),
     ("gpt2", "intrasentence", "likelihood", {"reduction": "mean_per_byte"}),
