@@ -59,8 +59,9 @@ def main():
 
 def run(args, state, scorer, data, folder):
     """Score the data and write and print what came out; the main process returns the results."""
+    data, left_out = without_unscorable(scorer, data) if args.keep_going else (data, {})
     jobs = scorer.plan_all(data)
-    record = describe(args, state, scorer, jobs)
+    record = describe(args, state, scorer, jobs, left_out)
     if state.is_main_process:
         print(headline(record["model"]))
     scores = {config: score_everywhere(scorer, job, progress=config) for config, job in jobs.items()}
@@ -121,6 +122,11 @@ def parse_args():
     parser.add_argument("--revision", help="branch, tag or commit of the model")
     parser.add_argument("--max-tokens", type=int, help="tokens, padding included, in one forward pass")
     parser.add_argument("--limit", type=int, help="only the first examples of each task: a PARTIAL result")
+    parser.add_argument(
+        "--keep-going",
+        action="store_true",
+        help="leave out and list examples that cannot be scored, instead of refusing all: a PARTIAL result",
+    )
     parser.add_argument("--trust-remote-code", action="store_true", help="run code that comes with the model")
     parser.add_argument("--output-dir", type=Path, help="where the files go")
     args = parser.parse_args()
@@ -228,7 +234,19 @@ def methods_by_task(words):
     return methods
 
 
-def describe(args, state, scorer, jobs):
+def without_unscorable(scorer, data):
+    """(the data without the examples that the scorer refuses, {config: {id: why}} of those that have any)."""
+    left_out = {}
+    if hasattr(scorer, "unscorable"):
+        for config, rows in data.items():
+            refused = scorer.unscorable(rows)
+            if refused:
+                left_out[config] = {rows[i]["id"]: why for i, why in refused.items()}
+                data = {**data, config: [row for i, row in enumerate(rows) if i not in refused]}
+    return data, left_out
+
+
+def describe(args, state, scorer, jobs, left_out):
     """The record of the run, its tasks still to be filled in."""
     heads = dict.fromkeys(row.head for job in jobs.values() for row in job.rows)
     return {
@@ -237,13 +255,21 @@ def describe(args, state, scorer, jobs):
         "preset": scorer.preset,
         "split": "sample" if args.sample else args.split,
         "scale": args.scale,
-        "partial": f"first {args.limit} examples of each task" if args.limit else None,
+        "partial": part_of(args, left_out),
+        "left_out": left_out,
         "max_tokens": scorer.max_tokens,
         "world_size": state.num_processes,
         "device": str(state.device),
         "threads": torch.get_num_threads(),
         "versions": versions(),
     }
+
+
+def part_of(args, left_out):
+    """What part of the data is scored, in words; None for all of it."""
+    parts = [f"first {args.limit} examples of each task"] if args.limit else []
+    parts += [f"{len(some)} of {config} left out" for config, some in left_out.items()]
+    return ", ".join(parts) or None
 
 
 def headline(model):

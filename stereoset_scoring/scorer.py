@@ -93,6 +93,22 @@ class Scorer:
         ]
         return make_job(recipes, self.max_tokens, lambda head: self.source.head(head).engine.shares_prefixes)
 
+    def unscorable(self, dataset):
+        """The rows that `plan` would refuse for what they hold: {index: the reason}.
+
+        Raises:
+            ValueError: if that is every row: then the reason lies elsewhere.
+        """
+        refused = {}
+        for i, row in enumerate(dataset):
+            try:
+                self.plan([row])
+            except ValueError as reason:
+                refused[i] = str(reason)
+        if refused and len(refused) == len(dataset):
+            raise ValueError(refused[0])
+        return refused
+
     def plan_all(self, data):
         """The Jobs of several data sets: {name: Job} of {name: rows}; see `plan`."""
         return {name: self.plan(rows) for name, rows in data.items()}

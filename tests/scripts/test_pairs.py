@@ -198,3 +198,14 @@ def test_a_command_line_that_makes_no_sense_is_refused(score_here, tmp_path, opt
     with pytest.raises(SystemExit) as refusal:
         score_here(*options, "--output-dir", tmp_path)
     assert refusal.value.code == 2
+
+
+def test_pairs_that_a_method_cannot_score_are_left_out_and_listed_on_request(score_here, bert, tmp_path):
+    # The pair 43 differs by an insertion only: one of its sentences has no token of its own.
+    options = [*bert[:4], "--limit", "45", "--tasks", "crows_pairs", "--preset", "bias-bench", "--output-dir", tmp_path]
+    with pytest.raises(SystemExit, match=re.escape("'43:more'")):
+        score_here(*options)
+    table = score_here(*options, "--keep-going")
+    assert "PARTIAL: first 45 examples of each task, 1 of crows_pairs left out" in table
+    assert list(read(tmp_path, "run.json")["left_out"]["crows_pairs"]) == ["43"]
+    assert {entry["id"].partition(":")[0] for entry in read(tmp_path, "scores.json")["crows_pairs"]}.isdisjoint({"43"})
