@@ -24,7 +24,7 @@ lint: .venv/installed
 	.venv/bin/ruff format --check .
 
 suite: .venv/installed
-	.venv/bin/python -m pytest
+	.venv/bin/python -m pytest --numprocesses 2 --dist loadfile
 
 test-compat: .venv-compat/installed
 	.venv-compat/bin/python -m pytest tests/dataset tests/metric
