@@ -81,7 +81,7 @@ def parse_args():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--model",
-        help="hub id or folder of a masked or causal language model; or a baseline: baseline:ideal, "
+        help="hub id or folder of a language model; or a baseline: baseline:ideal, "
         "baseline:stereotyped, baseline:random, baseline:sentiment=MODEL (hub id or folder of a classifier), "
         "baseline:ensemble=FILE,FILE,FILE (prediction files of gpt2-large, bert-large-cased, gpt2-medium)",
     )
@@ -140,6 +140,8 @@ def parse_args():
         parser.error("the sample is English: leave --languages out")
     if is_baseline(args.model) and not sentiment_model(args.model) and args.scale == "probability":
         parser.error("a baseline's scores are no logarithms of probabilities: leave --scale out")
+    if is_baseline(args.model) and args.compare_presets:
+        parser.error("a baseline has no presets: leave --compare-presets out")
     if args.limit is not None and args.limit < 1:
         parser.error("--limit counts examples: give 1 or more")
     if set(args.languages) != {"en"} and not set(args.tasks) <= set(TRANSLATED):
