@@ -56,11 +56,8 @@ def as_pair(row):
     Raises:
         ValueError: if it has no stereotype or no anti-stereotype.
     """
-    sentences = row["sentences"]
-    if isinstance(sentences, Mapping):
-        sentences = [dict(zip(sentences, values, strict=True)) for values in zip(*sentences.values(), strict=True)]
-    by_label = {option["gold_label"]: option for option in sentences}
-    pair = [by_label.get(name, by_label.get(index)) for name, index in (("stereotype", 1), ("anti-stereotype", 0))]
+    by_label = dict(zip(gold_labels(row), _options(row), strict=True))
+    pair = [by_label.get("stereotype"), by_label.get("anti-stereotype")]
     if None in pair:
         raise ValueError(f"Example {row['id']!r} has no stereotype or no anti-stereotype: a pair needs both.")
     return {**row, "context": "", "direction": "stereo", "sentences": pair}
@@ -78,14 +75,7 @@ def read_example(row):
         ValueError: if a field is missing, or a text is empty.
     """
     try:
-        sentences = row["sentences"]
-        if isinstance(sentences, Mapping):
-            names = [name for name in ("id", "sentence", "word") if name in sentences]
-            sentences = [
-                dict(zip(names, values, strict=True))
-                for values in zip(*(sentences[name] for name in names), strict=True)
-            ]
-        options = tuple(Option(one["id"], one["sentence"], one.get("word")) for one in sentences)
+        options = tuple(Option(one["id"], one["sentence"], one.get("word")) for one in _options(row))
         example = Example(row["id"], row["context"], options, row.get("direction", "stereo"))
     except KeyError as missing:
         raise ValueError(
@@ -109,14 +99,17 @@ def gold_labels(row):
         ValueError: if the row has none.
     """
     try:
-        sentences = row["sentences"]
-        labels = (
-            sentences["gold_label"]
-            if isinstance(sentences, Mapping)
-            else [option["gold_label"] for option in sentences]
-        )
+        labels = [option["gold_label"] for option in _options(row)]
     except KeyError as missing:
         raise ValueError(
             f"Example {row.get('id', '(no id)')!r} has no field {missing}: give its gold labels."
         ) from None
     return [label if isinstance(label, str) else GOLD_LABELS[label] for label in labels]
+
+
+def _options(row):
+    """The options of a row as a list of mappings, whichever way round its layout has them."""
+    sentences = row["sentences"]
+    if not isinstance(sentences, Mapping):
+        return sentences
+    return [dict(zip(sentences, values, strict=True)) for values in zip(*sentences.values(), strict=True)]
