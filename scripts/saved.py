@@ -54,12 +54,21 @@ def read_saved(path, language="en", split="validation", data_dir=None):
 
 
 @cache
-def load_rows(config, split, data_dir):
-    """The rows that were scored; only what the metric needs of them."""
+def load_rows(config, split, data_dir, whole=False):
+    """The rows of a config, with the sample and the pairs of StereoSet among them.
+
+    Args:
+        config: name of the data set's config, or "intrasentence_pairs", which are made as by Nangia et al.
+        split: "validation", "test" or "sample".
+        data_dir: a mirror of the upstream files, instead of the network.
+        whole: whether to give more than what the metric needs of them.
+    """
     if split == "sample":
         return load_sample(config)
     split = "test" if config == "crows_pairs" else split  # the only one it has
     name = "intrasentence" if config == "intrasentence_pairs" else config
     dataset = load_stereoset(name, split=split, data_dir=data_dir)
-    rows = dataset.select_columns([name for name in ("id", *COLUMNS) if name in dataset.column_names]).to_list()
+    if not whole:
+        dataset = dataset.select_columns([name for name in ("id", *COLUMNS) if name in dataset.column_names])
+    rows = dataset.to_list()
     return list(map(as_pair, rows)) if config == "intrasentence_pairs" else rows

@@ -14,17 +14,16 @@ from pathlib import Path
 import torch
 from accelerate import PartialState
 from report import make_results, render, render_difference
+from saved import load_rows
 from transformers.utils import logging
 
-from stereoset_dataset import load_stereoset
 from stereoset_scoring.baselines import is_baseline, load_baseline, sentiment_model
-from stereoset_scoring.examples import as_pair
 from stereoset_scoring.methods.registry import METHODS, PRESETS, methods_table
 from stereoset_scoring.predictions import option_ids, write_predictions
 from stereoset_scoring.record import model_record, signature, task_record, versions
 from stereoset_scoring.runner import score_everywhere
-from stereoset_scoring.sample import build_model, load_sample
-from stereoset_scoring.scorer import Scorer, load_scorer
+from stereoset_scoring.sample import build_model
+from stereoset_scoring.scorer import load_scorer
 from stereoset_scoring.store import write_json
 
 TASKS = ("intrasentence", "intersentence", "crows_pairs", "intrasentence_pairs")
@@ -46,7 +45,7 @@ def main():
     scorer = load_model(args, state)
     if args.compare_presets:
         results = [
-            run(args, state, with_preset(scorer, preset, args), data, args.output_dir / preset)
+            run(args, state, scorer.with_preset(None if preset == DEFAULTS else preset), data, args.output_dir / preset)
             for preset in args.compare_presets
         ]
         if state.is_main_process:
@@ -153,26 +152,11 @@ def parse_args():
 
 def load_data(args, state):
     """{name of the data set's config: its rows}; each machine's first process prepares them for the others."""
+    split = "sample" if args.sample else args.split
+    configs = [config_name(task, language) for language in args.languages for task in args.tasks]
     with state.local_main_process_first():
-        if args.sample:
-            data = {task: load_sample(task) for task in args.tasks}
-        else:
-            data = {
-                config_name(task, language): load_rows(task, language, args)
-                for language in args.languages
-                for task in args.tasks
-            }
+        data = {config: load_rows(config, split, args.data_dir, whole=True) for config in configs}
     return {config: rows[: args.limit] for config, rows in data.items()}
-
-
-def load_rows(task, language, args):
-    """The rows of a task in a language; pairs of intrasentence examples as Nangia et al. made them."""
-    if task == "crows_pairs":
-        return load_stereoset(task, split="test", data_dir=args.data_dir).to_list()
-    if task == "intrasentence_pairs":
-        rows = load_stereoset("intrasentence", split=args.split, data_dir=args.data_dir)
-        return list(map(as_pair, rows))
-    return load_stereoset(config_name(task, language), split=args.split, data_dir=args.data_dir).to_list()
 
 
 def config_name(task, language):
@@ -207,12 +191,6 @@ def load_model(args, state):
     )
 
 
-def with_preset(scorer, preset, args):
-    """A scorer of the same checkpoint with another preset; its weights are loaded once."""
-    preset = None if preset == DEFAULTS else preset
-    return Scorer(scorer.source, methods_by_task(args.method), preset, options(args.option), args.max_tokens)
-
-
 def options(words):
     """--option as a Scorer takes it: {name: value}, with numbers, true, false and none read as such."""
     pairs = dict(word.partition("=")[::2] for word in words or ())
@@ -239,12 +217,11 @@ def methods_by_task(words):
 def without_unscorable(scorer, data):
     """(the data without the examples that the scorer refuses, {config: {id: why}} of those that have any)."""
     left_out = {}
-    if hasattr(scorer, "unscorable"):
-        for config, rows in data.items():
-            refused = scorer.unscorable(rows)
-            if refused:
-                left_out[config] = {rows[i]["id"]: why for i, why in refused.items()}
-                data = {**data, config: [row for i, row in enumerate(rows) if i not in refused]}
+    for config, rows in data.items():
+        refused = scorer.unscorable(rows)
+        if refused:
+            left_out[config] = {rows[i]["id"]: why for i, why in refused.items()}
+            data = {**data, config: [row for i, row in enumerate(rows) if i not in refused]}
     return data, left_out
 
 

@@ -45,6 +45,11 @@ def released_word(example, option):
     return word
 
 
+def filled_context(example, option):
+    """The context with an option's fillers in it, and the first one's place: (text, (start, end)); see `fill`."""
+    return fill(example.context, aligned_fillers(example, option))
+
+
 def fill(context, fillers):
     """The context with every BLANK filled, and the first filler's place in it.
 

@@ -173,6 +173,10 @@ class Baseline:
             for config, scores in self.rule.scores(data).items()
         }
 
+    def unscorable(self, dataset):
+        """The rows that it refuses: none."""
+        return {}
+
     def evaluating(self, job):
         """There is no model to put in evaluation mode."""
         return nullcontext()

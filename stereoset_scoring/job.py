@@ -45,14 +45,10 @@ class Job:
         lost = [i for i in range(len(self.rows)) if values.get(i) is None]
         if lost:
             raise RuntimeError(f"{len(lost)} of {len(self.rows)} rows came back without values, first row {lost[0]}.")
-        found = {
-            (row.input, read): value
-            for i, row in enumerate(self.rows)
-            for read, value in zip(row.reads, values[i], strict=True)
-        }
+        found = {row.input: dict(zip(row.reads, values[i], strict=True)) for i, row in enumerate(self.rows)}
         return [
             [
-                recipe.combine([[found[row.input, read] for read in row.reads] for row in recipe.rows])
+                recipe.combine([list(map(found[row.input].__getitem__, row.reads)) for row in recipe.rows])
                 for recipe in recipes
             ]
             for recipes in self.recipes
@@ -73,8 +69,9 @@ def make_job(recipes, max_tokens, shares_prefixes=lambda head: False):
     reads, examples = {}, {}
     for i, of_example in enumerate(recipes):
         for row in (row for recipe in of_example for row in recipe.rows):
-            reads.setdefault(row.input, {}).update(dict.fromkeys(row.reads))
-            examples.setdefault(row.input, i)
+            inputs = row.input
+            reads.setdefault(inputs, {}).update(dict.fromkeys(row.reads))
+            examples.setdefault(inputs, i)
     rows = [replace(inputs, reads=tuple(sorted(found))) for inputs, found in reads.items()]
     kinds = {}
     for i, inputs in enumerate(reads):
@@ -82,8 +79,9 @@ def make_job(recipes, max_tokens, shares_prefixes=lambda head: False):
         kinds.setdefault(_kind(inputs), {}).setdefault(unit, []).append(i)
     batches, forward_tokens, padded_tokens = [], 0, 0
     for grouped in kinds.values():
-        units = [unit for group in grouped.values() for unit in _within(group, rows, max_tokens)]
-        lengths = [_length(unit, rows) for unit in units]
+        units, lengths = zip(
+            *(unit for group in grouped.values() for unit in _units(group, rows, max_tokens)), strict=True
+        )
         plan = by_tokens(lengths, max_tokens)
         batches += [[units[i] for i in batch] for batch in plan]
         forward_tokens += sum(lengths)
@@ -91,13 +89,12 @@ def make_job(recipes, max_tokens, shares_prefixes=lambda head: False):
     return Job(recipes, rows, batches, forward_tokens, padded_tokens)
 
 
-def _within(group, rows, max_tokens):
-    """A group of rows as one unit, or each row as one where the group is larger than a batch may be."""
-    return [group] if _length(group, rows) <= max_tokens else [[i] for i in group]
-
-
-def _length(unit, rows):
-    return len(pack([rows[i].ids for i in unit]).ids) if len(unit) > 1 else len(rows[unit[0]].ids)
+def _units(group, rows, max_tokens):
+    """[(unit, its length)]: a group of rows as one, or each row as one where it is larger than a batch may be."""
+    length = len(pack([rows[i].ids for i in group]).ids) if len(group) > 1 else len(rows[group[0]].ids)
+    if length <= max_tokens or len(group) == 1:
+        return [(group, length)]
+    return [([i], len(rows[i].ids)) for i in group]
 
 
 def _kind(row):

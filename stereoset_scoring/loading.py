@@ -53,7 +53,7 @@ ARCHITECTURES = {
 
 
 def family_of(config, architectures=None):
-    """The kind of model that a configuration describes: "masked", "permutation", "causal" or "seq2seq".
+    """The kind of model that a configuration describes: "masked", "permutation", "causal", "seq2seq" or "sentiment".
 
     Asked of the architecture that the checkpoint was saved as, then of what its model type can be; never of
     the checkpoint's name.
@@ -127,8 +127,6 @@ class Checkpoint:
     Attributes:
         trained: how the next-sentence head was trained that was given or that the checkpoint is: a HeadSpec; None
             where there is none.
-
-    Attributes:
         commit: the hub's commit that the files come from; None for a folder.
 
     Raises:

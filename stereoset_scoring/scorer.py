@@ -86,12 +86,16 @@ class Scorer:
         Raises:
             ValueError: as `score`.
         """
-        examples = [read_example(row) for row in dataset]
-        methods = {task: self.method(task) for task in dict.fromkeys(example.task for example in examples)}
-        recipes = [
-            self._fit(example, methods[example.task].recipes(example, self.source.tokenizer)) for example in examples
-        ]
+        recipes = self._recipes(dataset)
         return make_job(recipes, self.max_tokens, lambda head: self.source.head(head).engine.shares_prefixes)
+
+    def with_preset(self, preset):
+        """A scorer of the same checkpoint that differs in its preset alone; the weights are loaded once.
+
+        Raises:
+            ValueError: if there is no such preset.
+        """
+        return Scorer(self.source, self._method, preset, self.options, self.max_tokens)
 
     def unscorable(self, dataset):
         """The rows that `plan` would refuse for what they hold: {index: the reason}.
@@ -102,7 +106,7 @@ class Scorer:
         refused = {}
         for i, row in enumerate(dataset):
             try:
-                self.plan([row])
+                self._recipes([row])
             except ValueError as reason:
                 refused[i] = str(reason)
         if refused and len(refused) == len(dataset):
@@ -129,6 +133,14 @@ class Scorer:
         finally:
             for module, training in modes:
                 module.training = training
+
+    def _recipes(self, dataset):
+        """recipes[i][j] of option j of row i, such that the model can read them."""
+        examples = [read_example(row) for row in dataset]
+        methods = {task: self.method(task) for task in dict.fromkeys(example.task for example in examples)}
+        return [
+            self._fit(example, methods[example.task].recipes(example, self.source.tokenizer)) for example in examples
+        ]
 
     def _fit(self, example, recipes):
         """The recipes of an example, such that the model can read them.
@@ -192,7 +204,7 @@ def load_scorer(
         model: a transformers model, maybe wrapped or in training; scored where it is and as it is.
         tokenizer: that model's hub tokenizer.
         method: the name of a method, or a mapping of task to name; None for the defaults.
-        preset: "stereoset", "multilingual" or "bias-bench": the options of somebody's released code.
+        preset: "stereoset", "multilingual", "bias-bench" or "crows-pairs": the options of somebody's released code.
         device: where the checkpoint goes; None for the first GPU, or the CPU where there is none.
         dtype: "float32", "bfloat16", "float16" or "float64"; None for the checkpoint's own.
         revision: branch, tag or commit on the hub.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from stereoset_scoring.attribute import aligned_fillers, fill, released_word
+from stereoset_scoring.attribute import filled_context, released_word
 from stereoset_scoring.examples import BLANK
 from stereoset_scoring.methods.reductions import log_mean_probability, mean_log, total
 from stereoset_scoring.rows import Recipe, Row
@@ -132,7 +132,7 @@ def attribute_tokens(example, option, tokenizer):
     Raises:
         ValueError: if the attribute has no token.
     """
-    text, (start, end) = fill(example.context, aligned_fillers(example, option))
+    text, (start, end) = filled_context(example, option)
     tokens = tokenizer.tokenize(text)
     attribute = tokens.within(start, end)
     if not attribute:

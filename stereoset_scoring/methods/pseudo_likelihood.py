@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from stereoset_scoring.attribute import aligned_fillers, fill
+from stereoset_scoring.attribute import filled_context
 from stereoset_scoring.methods.masked import attribute_tokens, masked_row, spaced
 from stereoset_scoring.methods.reductions import mean_log, total
 from stereoset_scoring.rows import Recipe, Row
@@ -174,7 +174,7 @@ class AULA(AUL):
 def whole_text(example, option):
     """The text of an option with its context: the context filled, the two joined by a space, or the sentence."""
     if example.task == "intrasentence":
-        return fill(example.context, aligned_fillers(example, option))[0]
+        return filled_context(example, option)[0]
     return f"{example.context} {option.sentence}" if example.context else option.sentence
 
 

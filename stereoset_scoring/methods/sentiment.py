@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from stereoset_scoring.attribute import aligned_fillers, fill
+from stereoset_scoring.attribute import filled_context
 from stereoset_scoring.methods.reductions import only
 from stereoset_scoring.rows import Recipe, Row
 
@@ -24,6 +24,6 @@ class Sentiment:
     def _recipe(self, example, option, tokenizer):
         text = option.sentence
         if example.task == "intrasentence":
-            text, _ = fill(example.context, aligned_fillers(example, option))
+            text, _ = filled_context(example, option)
         ids, segments = tokenizer.encode(text)
         return Recipe((Row(self.head, ids, ((0, NEGATIVE),), segments),), only)
