@@ -1,6 +1,5 @@
 """The table of saved scores, by its functions and by its command line."""
 
-import importlib
 import json
 import os
 import re
@@ -18,15 +17,6 @@ GPT2 = "predictions/stereoset/predictions_gpt2_ModelNSP_GPT2LM.json"
 BERT = "predictions/stereoset/predictions_bert-base-cased_BertNextSentence_BertLM.json"
 GERMAN = "predictions/multilingual/dbmdz_bert-base-german-cased_BertLM_BertNextSentence_de.json"
 TASKS = ("intrasentence", "intersentence")
-
-
-@pytest.fixture
-def scripts(repository, monkeypatch):
-    """A function that imports a script as running it from its folder would."""
-    monkeypatch.syspath_prepend(str(repository / "scripts"))
-    yield importlib.import_module
-    for name in ("report", "evaluate_scores"):
-        sys.modules.pop(name, None)
 
 
 @pytest.fixture

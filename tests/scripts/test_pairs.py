@@ -1,38 +1,13 @@
 """Pairs in the launch script and in the report, presets side by side, options and the table of methods."""
 
-import importlib
 import json
 import re
-import runpy
-import sys
 
 import pytest
 
 from stereoset_scoring.methods.registry import METHODS, methods_table
 
 TASKS = ("crows_pairs", "intrasentence_pairs")
-
-
-@pytest.fixture
-def scripts(repository, monkeypatch):
-    """A function that imports a script as running it from its folder would."""
-    monkeypatch.syspath_prepend(str(repository / "scripts"))
-    yield importlib.import_module
-    for name in ("report", "score"):
-        sys.modules.pop(name, None)
-
-
-@pytest.fixture
-def score_here(repository, monkeypatch, capsys):
-    """Run score.py in this process, which has imported what takes seconds; its output."""
-
-    def run(*options):
-        monkeypatch.syspath_prepend(str(repository / "scripts"))
-        monkeypatch.setattr(sys, "argv", ["score.py", *map(str, options)])
-        runpy.run_path(str(repository / "scripts" / "score.py"), run_name="__main__")
-        return capsys.readouterr().out
-
-    return run
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import json
 import math
 import os
 import re
-import runpy
 import socket
 import subprocess
 import sys
@@ -34,19 +33,6 @@ def score(repository, output, *options, processes=None):
         check=False,
     )
     assert run.returncode == 0, run.stderr
-    return run
-
-
-@pytest.fixture
-def score_here(repository, monkeypatch, capsys):
-    """Run a script in this process, which has imported what takes seconds; its output."""
-
-    def run(*options, script="score.py"):
-        monkeypatch.syspath_prepend(str(repository / "scripts"))
-        monkeypatch.setattr(sys, "argv", [script, *map(str, options)])
-        runpy.run_path(str(repository / "scripts" / script), run_name="__main__")
-        return capsys.readouterr().out
-
     return run
 
 
