@@ -8,71 +8,127 @@ Writes scores.json (StereoSet's own layout), results.json (the table) and run.js
 
 import argparse
 import sys
+from contextlib import nullcontext
+from functools import partial
 from math import exp
 from pathlib import Path
 
 import torch
-from accelerate import PartialState
 from report import make_results, render, render_difference
 from saved import load_rows
 from transformers.utils import logging
 
 from stereoset_scoring.baselines import is_baseline, load_baseline, sentiment_model
+from stereoset_scoring.interruption import Interrupted, listening
+from stereoset_scoring.ledger import Ledger, set_aside
 from stereoset_scoring.methods.registry import METHODS, PRESETS, methods_table
 from stereoset_scoring.predictions import option_ids, write_predictions
-from stereoset_scoring.record import model_record, signature, task_record, versions
-from stereoset_scoring.runner import score_everywhere
+from stereoset_scoring.record import identity, model_record, signature, task_record, versions
+from stereoset_scoring.runner import Unreadable, read_everywhere
 from stereoset_scoring.sample import build_model
 from stereoset_scoring.scorer import load_scorer
-from stereoset_scoring.store import write_json
+from stereoset_scoring.store import claimed, write_json
+from stereoset_scoring.team import Lost, our_team
 
 TASKS = ("intrasentence", "intersentence", "crows_pairs", "intrasentence_pairs")
 TRANSLATED = TASKS[:2]
 TASK_OF = dict.fromkeys(TASKS[2:], "pairs")  # what a scorer calls them
 DEFAULTS = "defaults"
+PROGRESS = "progress"  # the folder, in the output folder, of what was computed so far
 LANGUAGES = ("en", "de", "es", "fr", "tr")
 
 
 def main():
-    """Data, model, scores, files, table."""
+    """One process's part, from start to end; if it fails, the others are told."""
     args = parse_args()
     if args.list_methods:
         print(methods_table())
         return
-    state = PartialState()
-    args.output_dir.mkdir(parents=True, exist_ok=True)
-    data = load_data(args, state)
-    scorer = load_model(args, state)
+    team = our_team()
+    try:
+        with listening(), claimed(args.output_dir) if team.is_main else nullcontext():
+            score(args, team)
+    except BaseException as error:
+        team.fail("it was asked to end" if isinstance(error, Interrupted) else str(error) or type(error).__name__)
+        raise
+    team.leave()
+
+
+def score(args, team):
+    """Data, model, scores, files, table."""
+    data = load_data(args, team)
+    scorer = load_model(args, team)
+    scorers = {None: scorer}
     if args.compare_presets:
-        results = [
-            run(args, state, scorer.with_preset(None if preset == DEFAULTS else preset), data, args.output_dir / preset)
-            for preset in args.compare_presets
-        ]
-        if state.is_main_process:
-            print(render_difference(*results, *args.compare_presets))
-    else:
-        run(args, state, scorer, data, args.output_dir)
-    if state.num_processes > 1:
-        state.destroy_process_group()
+        scorers = {name: scorer.with_preset(None if name == DEFAULTS else name) for name in args.compare_presets}
+    folders = {name: args.output_dir / (name or "") for name in scorers}
+    if args.restart:
+        begin_anew(team, folders.values())
+    for one in scorers.values():
+        for config in data:
+            one.method(task_of(config))  # refused now rather than when the first preset is through
+    results = [run(args, team, one, data, folders[name]) for name, one in scorers.items()]
+    if args.compare_presets and team.is_main:
+        print(render_difference(*results, *args.compare_presets))
 
 
-def run(args, state, scorer, data, folder):
+def begin_anew(team, folders):
+    """Set the progress of earlier runs aside, on every machine."""
+    with team.first_of_machine_first():
+        for folder in folders:
+            aside = set_aside(folder / PROGRESS)
+            if aside:
+                print(f"What was computed before is in {aside}.", file=sys.stderr)
+    team.meet()
+
+
+def run(args, team, scorer, data, folder):
     """Score the data and write and print what came out; the main process returns the results."""
     data, left_out = without_unscorable(scorer, data) if args.keep_going else (data, {})
     jobs = scorer.plan_all(data)
-    record = describe(args, state, scorer, jobs, left_out)
-    if state.is_main_process:
+    record = describe(args, team, scorer, jobs)
+    methods = {config: scorer.method(task_of(config)) for config in data}
+    ledger = Ledger(
+        folder / PROGRESS,
+        {config: identity(record["model"], methods[config], data[config], job) for config, job in jobs.items()},
+    )
+    if team.is_main:
         print(headline(record["model"]))
-    scores = {config: score_everywhere(scorer, job, progress=config) for config, job in jobs.items()}
-    if not state.is_main_process:
-        return None
-    for config, rows in data.items():
-        method = scorer.method(TASK_OF.get(config) or config.partition("_")[0])
-        record["tasks"][config] = task_record(method, rows, jobs[config], scores[config])
-    folder.mkdir(exist_ok=True)
-    results, table = write_files(args, folder, record, data, scores)
-    print(table)
+    known = go_on(team, ledger)
+    scores = {}
+    for config, job in jobs.items():
+        keep = partial(ledger.add, config)
+        values, failures = read_everywhere(team, scorer, job, config, known[config], keep, args.keep_going)
+        unscored = job.unscored(failures)
+        scores[config] = [of_row for of_row in job.scores(values, unscored) if of_row is not None]
+        if unscored:
+            left_out.setdefault(config, {}).update({job.ids[i]: why for i, why in unscored.items()})
+            data = {**data, config: [row for i, row in enumerate(data[config]) if i not in unscored]}
+    results = None
+    if team.is_main:
+        record["partial"], record["left_out"] = part_of(args, left_out), left_out
+        for config, rows in data.items():
+            record["tasks"][config] = task_record(methods[config], rows, jobs[config], scores[config])
+        folder.mkdir(exist_ok=True)
+        results, table = write_files(args, folder, record, data, scores)
+        print(table)
+    team.meet()  # nothing is removed before it is written
+    with team.first_of_machine_first():
+        ledger.remove()
     return results
+
+
+def go_on(team, ledger):
+    """What earlier runs have computed, {config: {index of a row: its values}}; from now on the ledger takes more."""
+    known = ledger.read()
+    team.meet()  # nobody writes while another one reads
+    ledger.open()
+    count = sum(map(len, known.values()))
+    if count and team.is_main:
+        print(f"Going on: {count} rows were computed before.", file=sys.stderr)
+    if ledger.damaged and team.state.is_local_main_process:
+        print(f"{ledger.damaged} lines in {ledger.folder} were torn or damaged and do not count.", file=sys.stderr)
+    return known
 
 
 def parse_args():
@@ -126,6 +182,9 @@ def parse_args():
         action="store_true",
         help="leave out and list examples that cannot be scored, instead of refusing all: a PARTIAL result",
     )
+    parser.add_argument(
+        "--restart", action="store_true", help="set aside what an interrupted run has computed, and begin anew"
+    )
     parser.add_argument("--trust-remote-code", action="store_true", help="run code that comes with the model")
     parser.add_argument("--output-dir", type=Path, help="where the files go")
     args = parser.parse_args()
@@ -150,11 +209,11 @@ def parse_args():
     return args
 
 
-def load_data(args, state):
+def load_data(args, team):
     """{name of the data set's config: its rows}; each machine's first process prepares them for the others."""
     split = "sample" if args.sample else args.split
     configs = [config_name(task, language) for language in args.languages for task in args.tasks]
-    with state.local_main_process_first():
+    with team.first_of_machine_first():
         data = {config: load_rows(config, split, args.data_dir, whole=True) for config in configs}
     return {config: rows[: args.limit] for config, rows in data.items()}
 
@@ -164,7 +223,7 @@ def config_name(task, language):
     return task if language == "en" else f"{task}_{language}"
 
 
-def load_model(args, state):
+def load_model(args, team):
     """The scorer of --model, be it a baseline, or of a tiny model built in the output folder."""
     logging.set_verbosity_error()
     logging.disable_progress_bar()
@@ -173,14 +232,14 @@ def load_model(args, state):
         return load_baseline(args.model, args.seed)
     folder = sentiment or args.model or args.output_dir / "sample-model"
     if not args.model:
-        if state.is_local_main_process:
-            build_model(folder)
-        state.wait_for_everyone()
+        with team.first_of_machine_first():
+            if team.state.is_local_main_process:
+                build_model(folder)
     return load_scorer(
         folder,
         method="sentiment" if sentiment else methods_by_task(args.method),
         preset=args.preset,
-        device=state.device,
+        device=team.state.device,
         dtype=args.dtype,
         revision=args.revision,
         trust_remote_code=args.trust_remote_code,
@@ -225,8 +284,8 @@ def without_unscorable(scorer, data):
     return data, left_out
 
 
-def describe(args, state, scorer, jobs, left_out):
-    """The record of the run, its tasks still to be filled in."""
+def describe(args, team, scorer, jobs):
+    """The record of the run; what comes out of it is still to be filled in."""
     heads = dict.fromkeys(row.head for job in jobs.values() for row in job.rows)
     return {
         "model": model_record(scorer.source, heads),
@@ -234,14 +293,19 @@ def describe(args, state, scorer, jobs, left_out):
         "preset": scorer.preset,
         "split": "sample" if args.sample else args.split,
         "scale": args.scale,
-        "partial": part_of(args, left_out),
-        "left_out": left_out,
+        "partial": None,
+        "left_out": {},
         "max_tokens": scorer.max_tokens,
-        "world_size": state.num_processes,
-        "device": str(state.device),
+        "world_size": team.size,
+        "device": str(team.state.device),
         "threads": torch.get_num_threads(),
         "versions": versions(),
     }
+
+
+def task_of(config):
+    """What a scorer calls the task of a config."""
+    return TASK_OF.get(config) or config.partition("_")[0]
 
 
 def part_of(args, left_out):
@@ -289,5 +353,8 @@ def write_files(args, folder, record, data, scores):
 if __name__ == "__main__":
     try:
         main()
-    except (ValueError, OSError) as refusal:
+    except Interrupted as end:
+        print("score.py: asked to end; the same command goes on from here.", file=sys.stderr)
+        raise end
+    except (ValueError, OSError, Unreadable, Lost) as refusal:
         sys.exit(f"score.py: {refusal}")

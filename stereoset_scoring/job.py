@@ -1,6 +1,8 @@
 """A job: the recipes of many options turned into distinct rows and batches, and readings back into scores."""
 
-from dataclasses import dataclass, replace
+import hashlib
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 
 from stereoset_scoring.batching import by_tokens
 from stereoset_scoring.packing import pack
@@ -18,6 +20,7 @@ class Job:
             row, or the rows of one example that share their beginnings.
         forward_tokens: tokens that the model reads, padding left out.
         padded_tokens: tokens that the model reads, padding included.
+        ids: the examples' ids.
     """
 
     recipes: list[list[Recipe]]
@@ -25,6 +28,7 @@ class Job:
     batches: list[list[list[int]]]
     forward_tokens: int = 0
     padded_tokens: int = 0
+    ids: tuple[str, ...] = ()
 
     @property
     def straddling(self):
@@ -36,22 +40,63 @@ class Job:
         """Examples whose given context was cut from the left, because the model cannot read it all."""
         return sum(any(recipe.truncated for recipe in recipes) for recipes in self.recipes)
 
-    def scores(self, values):
+    @cached_property
+    def digest(self):
+        """sha256, as hex, over the rows: of equal jobs, a row's index names the same question."""
+        digest = hashlib.sha256()
+        for row in self.rows:
+            digest.update(repr(tuple(getattr(row, field.name) for field in fields(Row))).encode())
+        return digest.hexdigest()
+
+    def without(self, known):
+        """The batches without the rows that are known."""
+        batches = [[[i for i in unit if i not in known] for unit in batch] for batch in self.batches]
+        return [batch for batch in ([unit for unit in batch if unit] for batch in batches) if batch]
+
+    def unscored(self, failures):
+        """The examples that cannot be scored for want of some rows: {index of the example: why}.
+
+        Args:
+            failures: {index of the row: why it cannot be read}.
+        """
+        reasons = {self.rows[i].input: reason for i, reason in failures.items()}
+        lacking = (
+            (i, [reasons[row.input] for recipe in recipes for row in recipe.rows if row.input in reasons])
+            for i, recipes in enumerate(self.recipes)
+        )
+        return {i: found[0] for i, found in lacking if found}
+
+    def name_of(self, index):
+        """What a row belongs to, for a message."""
+        example = next(iter(self.unscored({index: ""})))
+        return f"Example {self.ids[example]!r}" if self.ids else f"Example {example} (counted from 0)"
+
+    def scores(self, values, unscored=()):
         """From the values of each row, aligned with its reads, to scores[i][j] of option j of example i.
+
+        Args:
+            values: {index of the row: its values}.
+            unscored: indices of examples for which None stands instead of scores.
 
         Raises:
             RuntimeError: if a row came back without values.
         """
-        lost = [i for i in range(len(self.rows)) if values.get(i) is None]
+        found = {self.rows[i].input: dict(zip(self.rows[i].reads, of_row, strict=True)) for i, of_row in values.items()}
+        scored = [recipes for i, recipes in enumerate(self.recipes) if i not in unscored]
+        lost = {row.input for recipes in scored for recipe in recipes for row in recipe.rows} - found.keys()
         if lost:
-            raise RuntimeError(f"{len(lost)} of {len(self.rows)} rows came back without values, first row {lost[0]}.")
-        found = {row.input: dict(zip(row.reads, values[i], strict=True)) for i, row in enumerate(self.rows)}
+            raise RuntimeError(
+                f"{len(lost)} of {len(self.rows)} rows came back without values, first one that asks the "
+                f"{next(iter(lost)).head} head."
+            )
         return [
-            [
+            None
+            if i in unscored
+            else [
                 recipe.combine([list(map(found[row.input].__getitem__, row.reads)) for row in recipe.rows])
                 for recipe in recipes
             ]
-            for recipes in self.recipes
+            for i, recipes in enumerate(self.recipes)
         ]
 
 

@@ -5,7 +5,6 @@ import inspect
 from functools import cached_property
 
 import torch
-from accelerate import PartialState
 from accelerate.utils import extract_model_from_parallel
 from transformers import (
     AutoConfig,
@@ -28,6 +27,7 @@ from transformers.utils.hub import cached_file, extract_commit_hash
 
 from stereoset_scoring.engines.engine import ENGINES
 from stereoset_scoring.engines.next_sentence_head import NextSentenceModel, find_trained_head
+from stereoset_scoring.team import processes
 from stereoset_scoring.tokens import Tokenizer
 
 AUTO_CLASSES = {
@@ -289,7 +289,7 @@ def fingerprint(model):
 
 def default_device():
     """This process's own GPU, or the CPU where there is none."""
-    return PartialState().device
+    return processes().device
 
 
 def _engine(kind, model, tokenizer):

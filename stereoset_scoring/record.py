@@ -7,6 +7,7 @@ import platform
 import re
 from importlib.metadata import PackageNotFoundError, version
 from itertools import combinations
+from pathlib import Path
 
 from stereoset_scoring import __version__
 from stereoset_scoring.examples import read_example
@@ -56,9 +57,10 @@ def task_record(method, rows, job, scores):
         "method": method.name,
         "options": changed_options(method),
         "data_sha256": data_sha256(rows),
-        "examples": len(job.recipes),
+        "examples": len(scores),
         "scored_options": sum(map(len, scores)),
         "forward_rows": len(job.rows),
+        "batches": len(job.batches),
         "forward_tokens": job.forward_tokens,
         "padding_tokens": job.padded_tokens - job.forward_tokens,
         "straddling_tokens": job.straddling,
@@ -66,6 +68,37 @@ def task_record(method, rows, job, scores):
         "ties": _count(scores, lambda a, b: a == b),
         "near_ties": _count(scores, lambda a, b: a != b and math.isclose(a, b, rel_tol=0, abs_tol=NEAR)),
     }
+
+
+def identity(model, method, rows, job):
+    """All that the values of a job's rows depend on, beside the arithmetic: what may go on with them must have it all.
+
+    Args:
+        model: as `model_record` returns it.
+        method, rows, job: as `task_record`.
+    """
+    heads = {kind: model["heads"][kind] for kind in sorted({row.head for row in job.rows})}
+    return {
+        "model": model["name"] if model["commit"] else None,  # a folder may be elsewhere on another machine
+        "revision": model["commit"],
+        "dtype": ", ".join(head["dtype"] for head in heads.values()),
+        "weights": ", ".join(head["weights_sha256"] for head in heads.values()),
+        "method": method.name,
+        "options": changed_options(method),
+        "data": data_sha256(rows),
+        "tokens": job.digest,
+        "scoring code": code_sha256(),
+        "transformers": versions()["transformers"],
+    }
+
+
+def code_sha256():
+    """sha256, as hex, over the source of this package."""
+    digest = hashlib.sha256()
+    package = Path(__file__).parent
+    for path in sorted(package.rglob("*.py")):
+        digest.update(f"{path.relative_to(package).as_posix()} {path.stat().st_size} ".encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 def data_sha256(rows):

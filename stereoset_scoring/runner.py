@@ -1,6 +1,14 @@
-"""Running a job, on one process or on many: the one module that knows that there are several."""
+"""Running a job, on one process or on many."""
+
+import math
 
 from tqdm.auto import tqdm
+
+from stereoset_scoring.interruption import undisturbed
+
+
+class Unreadable(RuntimeError):
+    """A model fails on what an example holds, or gives no number for it."""
 
 
 def score_here(scorer, job, progress=False):
@@ -13,41 +21,97 @@ def score_here(scorer, job, progress=False):
 
     Returns:
         scores[i][j] of option j of example i.
+
+    Raises:
+        Unreadable: if the model fails on an example, or gives no number; the message names the example.
     """
-    return job.scores(_read(scorer, job, job.batches, progress))
+    values, _ = _read(scorer, job, job.batches, progress)
+    return job.scores(values)
 
 
 def score_everywhere(scorer, job, progress=True):
     """Scores of a job, computed by all processes together; every process returns all of them.
 
-    The plan is the same on every process and whole batches are shared out, so the numbers do not depend on
-    how many there are. Progress is shown by the main process, for its own share; see `score_here`.
+    See `read_everywhere`, and `score_here` for what is given, returned and raised.
     """
-    from accelerate import PartialState
-    from accelerate.utils import gather_object
+    from stereoset_scoring.team import our_team
 
-    state = PartialState()
-    mine = job.batches[state.process_index :: state.num_processes]
-    values = _read(scorer, job, mine, progress if state.is_main_process else False)
-    if state.num_processes > 1:
-        shares = gather_object([values])
-        values = {row: found for share in shares for row, found in share.items()}
+    values, _ = read_everywhere(our_team(), scorer, job, progress)
     return job.scores(values)
 
 
-def _read(scorer, job, batches, progress):
-    """The values of each row of some batches: {index of the row: values of its reads}."""
-    values = {}
+def read_everywhere(team, scorer, job, progress=True, known=None, keep=None, keep_going=False):
+    """The values of all rows of a job, computed by all processes together; every process returns all of them.
+
+    The plan is the same on every process and whole batches are shared out, so the numbers do not depend on how many
+    there are. Of a batch only what nobody knows yet is computed. Progress is shown by the main process, for its own
+    share.
+
+    Args:
+        team: the Team of this process.
+        scorer: a Scorer.
+        job: a Job of its `plan`.
+        progress: as `score_here`.
+        known: {index of a row: its values} that this process knows from before; None for nothing.
+        keep: called with {index of a row: its values} after every batch of this process.
+        keep_going: whether to leave out the rows that cannot be read, and to say why, instead of raising.
+
+    Returns:
+        (values, failures): {index of a row: its values}, and {index of a row: why it cannot be read}.
+
+    Raises:
+        Unreadable: as `score_here`.
+        Lost: if another process has failed or fallen silent.
+    """
+    values, failures = _union(team.gather(known or {})), {}
+    mine = team.share(job.without(values))
+    bar = progress if team.is_main else False
+    for found, failed in team.gather(_read(scorer, job, mine, bar, keep, keep_going, team.look_round)):
+        values.update(found)
+        failures.update(failed)
+    return values, failures
+
+
+def _union(shares):
+    """One mapping of all; what the first of them knows holds."""
+    return {key: value for share in reversed(shares) for key, value in share.items()}
+
+
+def _read(scorer, job, batches, progress, keep=None, keep_going=False, between=lambda: None):
+    """(values, failures) of some batches of units, see `read_everywhere`."""
+    values, failures = {}, {}
     total = sum(len(unit) for batch in batches for unit in batch)
-    with (
-        scorer.evaluating(job),
-        tqdm(
-            total=total, unit="row", desc=progress if isinstance(progress, str) else "scoring", disable=not progress
-        ) as bar,
-    ):
+    title = progress if isinstance(progress, str) else "scoring"
+    with scorer.evaluating(job), tqdm(total=total, unit="row", desc=title, disable=not progress) as bar:
         for batch in batches:
-            indices = [i for unit in batch for i in unit]
-            found = scorer.log_probs([[job.rows[i] for i in unit] for unit in batch])
-            values.update(zip(indices, found, strict=True))
-            bar.update(len(indices))
-    return values
+            with undisturbed():
+                found, failed = _read_batch(scorer, job, batch)
+                if failed and not keep_going:
+                    index, reason = next(iter(failed.items()))
+                    raise Unreadable(f"{job.name_of(index)} cannot be scored: {reason}")
+                if keep and found:
+                    keep(found)
+            values.update(found)
+            failures.update(failed)
+            bar.update(sum(map(len, batch)))
+            between()
+    return values, failures
+
+
+def _read_batch(scorer, job, batch):
+    """(values, failures) of a batch; where it fails as a whole, of each of its rows for itself."""
+    try:
+        read = scorer.log_probs([[job.rows[i] for i in unit] for unit in batch])
+    except Exception as error:  # of any make: the model's code may be anybody's
+        indices = [i for unit in batch for i in unit]
+        if len(indices) == 1:
+            return {}, {indices[0]: f"{type(error).__name__}: {error}"}
+        parts = [_read_batch(scorer, job, [[i]]) for i in indices]
+        values = {i: of_row for found, _ in parts for i, of_row in found.items()}
+        failures = {i: reason for _, failed in parts for i, reason in failed.items()}
+        if not failures:
+            raise  # it fails for another reason than what one of them holds
+        return values, failures
+    found = dict(zip((i for unit in batch for i in unit), read, strict=True))
+    failures = {i: "the model gives NaN" for i, of_row in found.items() if any(map(math.isnan, of_row))}
+    return {i: of_row for i, of_row in found.items() if i not in failures}, failures

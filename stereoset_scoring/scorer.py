@@ -86,8 +86,10 @@ class Scorer:
         Raises:
             ValueError: as `score`.
         """
-        recipes = self._recipes(dataset)
-        return make_job(recipes, self.max_tokens, lambda head: self.source.head(head).engine.shares_prefixes)
+        job = make_job(
+            self._recipes(dataset), self.max_tokens, lambda head: self.source.head(head).engine.shares_prefixes
+        )
+        return replace(job, ids=tuple(str(row["id"]) for row in dataset))
 
     def with_preset(self, preset):
         """A scorer of the same checkpoint that differs in its preset alone; the weights are loaded once.

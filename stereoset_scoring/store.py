@@ -1,9 +1,35 @@
-"""Files: the one module that writes them, whole or not at all."""
+"""The files that a run leaves, written whole or not at all, in a folder that no other run writes to meanwhile."""
 
 import json
 import os
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+
+@contextmanager
+def claimed(folder):
+    """Make a folder, if need be, and keep it for this process until the end of the block, or of the process.
+
+    Raises:
+        OSError: if it cannot be written to, or another process has it.
+    """
+    lock = FileLock(Path(folder) / ".lock")
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise OSError(f"Another run is writing to {folder}: wait until it has ended, or give another folder.") from None
+    except OSError as error:
+        raise OSError(
+            f"{folder} cannot be written to ({error.strerror}): give a folder of yours on a disk with room."
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def write_json(path, content):

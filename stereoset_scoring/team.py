@@ -1,0 +1,186 @@
+"""The processes of one run, which tell each other that they are alive, have come to a point, or have failed.
+
+Nobody waits in a collective: a process that died would hold the others until a time-out that a slow one must not run
+into. They meet at a store of keys first, where each also counts its heartbeats, and exchange data when all are there.
+"""
+
+import os
+import threading
+import time
+from contextlib import contextmanager
+from datetime import timedelta
+from functools import cache
+
+import torch
+from accelerate import PartialState
+from accelerate.utils import gather_object, parse_flag_from_env
+from torch.distributed import PrefixStore, TCPStore
+
+BEAT = 1  # seconds between two heartbeats
+SILENCE = 120  # seconds without a heartbeat after which a process is given up
+PATIENCE = timedelta(hours=6)  # for joining, and for what is exchanged when everyone is there
+
+
+class Lost(RuntimeError):
+    """Another process of the run has failed or fallen silent."""
+
+
+class Team:
+    """All processes of `accelerate launch`; of one process, a team of one.
+
+    Attributes:
+        rank, size: which process this is, of how many.
+        state: accelerate's PartialState.
+    """
+
+    def __init__(self):
+        self.state = processes()
+        self.rank, self.size = self.state.process_index, self.state.num_processes
+        self._meetings = 0
+        if self.size > 1:
+            self._heard = {rank: (0, time.monotonic()) for rank in range(self.size) if rank != self.rank}
+            self._store = _store()
+            self._over = threading.Event()
+            threading.Thread(target=self._beat, args=(_store(),), daemon=True).start()
+            self._looked = time.monotonic()
+
+    @property
+    def is_main(self):
+        """Whether this process writes and prints."""
+        return self.rank == 0
+
+    def share(self, batches):
+        """This process's part of a list that is the same on every process."""
+        return batches[self.rank :: self.size]
+
+    def gather(self, thing):
+        """What every process brings, by rank; waits for all of them.
+
+        Raises:
+            Lost: if one of them has failed or fallen silent.
+        """
+        if self.size == 1:
+            return [thing]
+        self.meet()
+        return gather_object([thing])
+
+    def meet(self):
+        """Wait until every process has come as far.
+
+        Raises:
+            Lost: if one of them has failed or fallen silent.
+        """
+        if self.size > 1:
+            self._meetings += 1
+            self._arrive(f"meeting {self._meetings}")
+            self._wait(f"meeting {self._meetings}", self.size)
+
+    @contextmanager
+    def first_of_machine_first(self):
+        """Work that each machine's first process does before its others do it."""
+        if self.size == 1:
+            yield
+            return
+        self._meetings += 1
+        local = self.state.local_process_index
+        place = f"meeting {self._meetings} of {self.rank - local}"
+        if local:
+            self._wait(place, 1)
+        yield
+        if not local:
+            self._arrive(place)
+
+    def look_round(self):
+        """Every few heartbeats, see that no other process has failed.
+
+        Raises:
+            Lost: if one of them has failed or fallen silent.
+        """
+        if self.size > 1 and time.monotonic() - self._looked > BEAT:
+            self._look()
+
+    def leave(self):
+        """End this process's part when all is done; the first process goes last, for the others talk through it."""
+        if self.size > 1:
+            self._arrive("leaving")
+            if self.is_main:
+                self._wait("leaving", self.size)
+            self._over.set()
+            self.state.destroy_process_group()
+
+    def fail(self, reason):
+        """End this process's part, and tell the others why."""
+        if self.size > 1:
+            self._tell(reason)
+            self._over.set()
+
+    def _tell(self, reason):
+        try:
+            if not self._store.check(["failure"]):
+                self._store.set("failure", f"Process {self.rank} of {self.size} ended: {reason}")
+        except RuntimeError:
+            pass  # nobody is left to tell: the store is gone
+
+    def _beat(self, store):
+        """Count heartbeats, in a thread with a connection of its own."""
+        try:
+            while not self._over.wait(BEAT):
+                store.add(f"beats of {self.rank}", 1)
+        except RuntimeError:
+            pass  # the store is gone, which the main thread finds out by itself
+
+    def _arrive(self, place):
+        with _lost_store():
+            self._store.add(place, 1)
+
+    def _wait(self, place, count):
+        pause = 0.01
+        with _lost_store():
+            while self._store.add(place, 0) < count:
+                time.sleep(pause)
+                pause = min(2 * pause, BEAT)
+                self.look_round()
+
+    def _look(self):
+        with _lost_store():
+            self._looked = time.monotonic()
+            if self._store.check(["failure"]):
+                raise Lost(self._store.get("failure").decode())
+            for rank, (beats, since) in self._heard.items():
+                found = self._store.add(f"beats of {rank}", 0)
+                if found != beats:
+                    self._heard[rank] = found, self._looked
+                elif self._looked - since > SILENCE:
+                    raise Lost(
+                        f"Process {rank} of {self.size} has given no sign of life for {SILENCE} seconds: it or "
+                        "its machine died."
+                    )
+
+
+@contextmanager
+def _lost_store():
+    try:
+        yield
+    except Lost:
+        raise
+    except RuntimeError as error:
+        raise Lost(f"The process that all others talk through is gone ({str(error).splitlines()[0]}).") from error
+
+
+def _store():
+    """A connection to the store through which the processes found each other."""
+    where = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    run = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    return PrefixStore(f"stereoset {run}", TCPStore(*where, is_master=False, timeout=PATIENCE))
+
+
+def processes():
+    """accelerate's PartialState of this run: on CPUs where there is nothing else, or ACCELERATE_USE_CPU says so."""
+    cpu = parse_flag_from_env("ACCELERATE_USE_CPU") or not torch.accelerator.is_available()
+    return PartialState(cpu=cpu, timeout=PATIENCE)
+
+
+@cache
+def our_team():
+    """The Team of this process, the same at every call: two would not meet."""
+    return Team()

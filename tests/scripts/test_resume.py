@@ -1,0 +1,326 @@
+"""Nothing is lost: runs that are killed, asked to end, denied room or beside each other, on one process or several."""
+
+import errno
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from safetensors.torch import load_file, save_file
+
+from stereoset_scoring import record
+from stereoset_scoring.ledger import Ledger
+from stereoset_scoring.sample import build_model
+from stereoset_scoring.scorer import Scorer
+
+FAULTY = Path(__file__).with_name("faulty_score.py")
+BOUND = 60  # seconds in which every process must have ended when another one is gone
+
+
+@pytest.fixture(scope="module")
+def options(tmp_path_factory):
+    """A job of some 60 batches."""
+    model = tmp_path_factory.mktemp("model")
+    build_model(model)
+    return ["--model", model, "--sample", "--tasks", "intrasentence", "--max-tokens", "48"]
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
+def torchrun(processes, *options):
+    command = ["-m", "torch.distributed.run", "--nproc_per_node", str(processes)]
+    return [*command, *(options or ["--master_port", free_port()])]
+
+
+@pytest.fixture
+def start(repository):
+    """start(options, output, launcher=(), **faults): score.py in a process of its own, or several."""
+    running = []
+
+    def begin(options, output, launcher=(), **faults):
+        environment = {"ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(repository)}
+        environment |= os.environ | environment | {name: str(value) for name, value in faults.items()}
+        command = [sys.executable, *launcher, FAULTY, *options, "--output-dir", output]
+        pipe = subprocess.PIPE
+        running.append(subprocess.Popen(list(map(str, command)), env=environment, stdout=pipe, stderr=pipe, text=True))
+        return running[-1]
+
+    yield begin
+    for process in running:
+        if process.poll() is None:
+            for one in [*psutil.Process(process.pid).children(recursive=True), process]:
+                one.kill()
+        process.communicate()
+
+
+def finish(process, status=0):
+    """Wait for its end; what it printed: (stdout, stderr)."""
+    out, err = process.communicate(timeout=BOUND)
+    assert process.returncode == status, err[-3000:]
+    return out, err
+
+
+def batches_on_disk(output):
+    return sum(path.read_bytes().count(b'"rows"') for path in (Path(output) / "progress").glob("*.jsonl"))
+
+
+def wait_for_progress(process, output, batches=5):
+    """Until some batches are on disk."""
+    deadline = time.monotonic() + BOUND
+    while batches_on_disk(output) < batches:
+        assert process.poll() is None, process.communicate()[1][-3000:]
+        assert time.monotonic() < deadline, "nothing was recorded"
+        time.sleep(0.02)
+
+
+def scores_of(folder):
+    return (Path(folder) / "scores.json").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(options, repository, tmp_path_factory):
+    """The folder of a run to which nothing happened."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    command = [sys.executable, FAULTY, *options, "--output-dir", folder]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(repository)}
+    subprocess.run(list(map(str, command)), env=environment, check=True, capture_output=True)
+    return folder
+
+
+def test_a_run_that_is_killed_at_twenty_random_moments_ends_as_if_undisturbed(start, options, tmp_path):
+    _, err = finish(start(options, tmp_path, KILLS=20, SEED=time.time_ns(), SLOW=0.02))
+    hits = re.findall(r"killed with (\d+) batches on disk", err)
+    assert len(hits) >= 10, "most kills were meant to hit"
+    assert any(int(batches) > 0 for batches in hits), "some kills were meant to hit in the middle"
+    assert scores_of(tmp_path / "killed") == scores_of(tmp_path / "undisturbed")
+    assert not (tmp_path / "killed" / "progress").exists()
+
+
+def test_asked_to_end_it_says_that_it_can_go_on_and_goes_on_with_other_processes_and_budget(
+    start, options, undisturbed, tmp_path
+):
+    first = start(options, tmp_path, SLOW=0.2)
+    wait_for_progress(first, tmp_path)
+    first.send_signal(signal.SIGTERM)
+    _, err = finish(first, os.EX_TEMPFAIL)
+    assert "asked to end; the same command goes on from here" in err
+    done = batches_on_disk(tmp_path)
+    assert done >= 5
+    _, err = finish(start([*options, "--max-tokens", "300"], tmp_path, torchrun(2)))
+    assert re.search(r"Going on: \d+ rows were computed before", err)
+    tables = [json.loads((folder / "results.json").read_text())["results"] for folder in (tmp_path, undisturbed)]
+    assert tables[0] == tables[1]
+    pairs = [json.loads(scores_of(folder))["intrasentence"] for folder in (tmp_path, undisturbed)]
+    for one, other in zip(*pairs, strict=True):
+        assert one["id"] == other["id"]
+        assert one["score"] == pytest.approx(other["score"], abs=1e-5)
+
+
+def test_the_others_end_when_one_of_them_is_killed_and_one_alone_goes_on_to_the_same_bytes(
+    start, options, undisturbed, tmp_path
+):
+    launcher = start(options, tmp_path, torchrun(2), SLOW=0.2)
+    wait_for_progress(launcher, tmp_path)
+    workers = [one for one in psutil.Process(launcher.pid).children() if str(FAULTY) in one.cmdline()]
+    assert len(workers) == 2
+    workers[1].kill()
+    _, err = finish(launcher, 1)
+    assert "SIGKILL" in err
+    assert not any(worker.is_running() and worker.status() != psutil.STATUS_ZOMBIE for worker in workers)
+    finish(start(options, tmp_path))
+    assert scores_of(tmp_path) == scores_of(undisturbed)
+
+
+@pytest.mark.parametrize("killed", [0, 1])
+def test_without_a_launcher_a_dead_process_is_noticed_and_named(start, options, tmp_path, killed):
+    place = {"WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
+    both = [start(options, tmp_path, RANK=i, LOCAL_RANK=i, SLOW=0.3, SILENCE=3, **place) for i in range(2)]
+    wait_for_progress(both[0], tmp_path)
+    both[killed].kill()
+    _, err = finish(both[1 - killed], 1)
+    words = ["The process that all others talk through is gone", "Process 1 of 2 has given no sign of life for 3.0 s"]
+    assert f"score.py: {words[killed]}" in err
+
+
+def test_two_runs_on_one_folder_the_second_refuses_at_once(start, options, tmp_path, score_here):
+    first = start(options, tmp_path, SLOW=0.3)
+    wait_for_progress(first, tmp_path, 1)
+    with pytest.raises(SystemExit, match=f"Another run is writing to {tmp_path}: wait until it has ended"):
+        score_here(*options, "--output-dir", tmp_path)
+    assert first.poll() is None
+
+
+@pytest.mark.parametrize("shared_folder", [True, False], ids=["shared folder", "own folders"])
+def test_two_nodes_give_the_bytes_of_one_process(start, options, undisturbed, tmp_path, shared_folder):
+    port = free_port()
+    folders = [tmp_path / ("all" if shared_folder else f"node{i}") for i in range(2)]
+    nodes = [
+        start(
+            options,
+            folder,
+            torchrun(1, "--nnodes", "2", "--node_rank", str(i), "--master_addr", "127.0.0.1", "--master_port", port),
+        )
+        for i, folder in enumerate(folders)
+    ]
+    for node in nodes:
+        finish(node)
+    assert scores_of(folders[0]) == scores_of(undisturbed)
+    assert not any((folder / "progress").exists() for folder in folders)
+
+
+@pytest.fixture
+def broken():
+    """broken(patches, example, values=None): the model raises on an example, or gives these values for it."""
+
+    def breaking(patches, example, values=None):
+        plan_all, log_probs = Scorer.plan_all, Scorer.log_probs
+        cursed = set()
+
+        def cursing(self, data):
+            jobs = plan_all(self, data)
+            cursed.update(row.input for job in jobs.values() for one in job.recipes[example] for row in one.rows)
+            return jobs
+
+        def faulty(self, units):
+            rows = [row for unit in units for row in unit]
+            if values is None and any(row.input in cursed for row in rows):
+                raise IndexError("index out of range in self")
+            found = log_probs(self, units)
+            return [values * len(v) if row.input in cursed else v for row, v in zip(rows, found, strict=True)]
+
+        patches.setattr(Scorer, "plan_all", cursing)
+        patches.setattr(Scorer, "log_probs", faulty)
+
+    return breaking
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [(None, "IndexError: index out of range in self"), ([float("nan")], "the model gives NaN")],
+)
+def test_an_example_that_the_model_fails_on_stops_the_run_and_is_named(
+    score_here, broken, options, tmp_path, monkeypatch, values, words
+):
+    broken(monkeypatch, 3, values)
+    with pytest.raises(SystemExit, match=r"score\.py: Example '[0-9a-f]{32}' cannot be scored: " + words):
+        score_here(*options, "--output-dir", tmp_path)
+    assert not (tmp_path / "scores.json").exists()
+    assert batches_on_disk(tmp_path) > 0
+
+
+def test_told_to_keep_going_the_example_is_listed_and_the_result_is_partial(
+    score_here, broken, options, undisturbed, tmp_path, monkeypatch
+):
+    broken(monkeypatch, 3, [float("nan")])
+    out = score_here(*options, "--output-dir", tmp_path, "--keep-going")
+    assert "PARTIAL: 1 of intrasentence left out" in out
+    record = json.loads((tmp_path / "run.json").read_text())
+    ((_, why),) = record["left_out"]["intrasentence"].items()
+    assert why == "the model gives NaN"
+    found, whole = (json.loads(scores_of(folder)) for folder in (tmp_path, undisturbed))
+    assert found["partial"] == record["partial"] == "1 of intrasentence left out"
+    assert len(found["intrasentence"]) == len(whole["intrasentence"]) - 3
+    assert record["tasks"]["intrasentence"]["examples"] == len(found["intrasentence"]) // 3
+
+
+@pytest.fixture
+def half_done(score_here, options, tmp_path, broken, monkeypatch):
+    """The output folder of a run that stopped half-way."""
+    with monkeypatch.context() as context:
+        broken(context, 3)
+        with pytest.raises(SystemExit):
+            score_here(*options, "--output-dir", tmp_path / "runs")
+    assert batches_on_disk(tmp_path / "runs") > 0
+    return tmp_path / "runs"
+
+
+@pytest.fixture
+def other_model(tmp_path):
+    """The sample's model, its weights moved a little."""
+    folder = tmp_path / "other"
+    build_model(folder)
+    weights = load_file(folder / "model.safetensors")
+    save_file({name: tensor + 0.01 for name, tensor in weights.items()}, folder / "model.safetensors", {"format": "pt"})
+    return folder
+
+
+OTHERS = [
+    (["--option", "reduction=sum"], r"options: {} there, {'reduction': 'sum'} here"),
+    (["--limit", "20"], r"data: [0-9a-f]{16} there, [0-9a-f]{16} here; tokens: "),
+    (["--dtype", "float64"], r"dtype: float32 there, float64 here"),
+    (["--tasks", "intersentence"], r"it scores intrasentence, which this one does not"),
+]
+
+
+@pytest.mark.parametrize(("changes", "words"), OTHERS)
+def test_another_runs_progress_is_refused_and_the_difference_named(half_done, options, score_here, changes, words):
+    with pytest.raises(SystemExit, match=rf"progress is the progress of another run \({words}"):
+        score_here(*options, *changes, "--output-dir", half_done)
+    assert not (half_done / "scores.json").exists()
+
+
+def test_progress_with_other_weights_is_refused_until_it_is_set_aside(
+    half_done, other_model, options, score_here, tmp_path
+):
+    options = ["--model", other_model, *options[2:]]
+    with pytest.raises(SystemExit, match=r"weights: [0-9a-f]{16} there, [0-9a-f]{16} here"):
+        score_here(*options, "--output-dir", half_done)
+    before = sorted(path.read_bytes() for path in (half_done / "progress").iterdir())
+    score_here(*options, "--output-dir", half_done, "--restart")
+    assert sorted(path.read_bytes() for path in (half_done / "progress-1").iterdir()) == before
+    score_here(*options, "--output-dir", tmp_path / "fresh")
+    assert scores_of(half_done) == scores_of(tmp_path / "fresh")
+
+
+def test_progress_of_another_version_of_the_scoring_is_refused(half_done, options, score_here, monkeypatch):
+    monkeypatch.setattr(record, "code_sha256", lambda: "f" * 64)
+    with pytest.raises(SystemExit, match=r"scoring code: [0-9a-f]{16} there, f{16} here"):
+        score_here(*options, "--output-dir", half_done)
+
+
+def test_what_was_computed_is_not_computed_again(half_done, options, undisturbed, score_here, monkeypatch):
+    known, computed = batches_on_disk(half_done), []
+    log_probs = Scorer.log_probs
+    monkeypatch.setattr(Scorer, "log_probs", lambda self, units: computed.append(units) or log_probs(self, units))
+    score_here(*options, "--output-dir", half_done)
+    assert scores_of(half_done) == scores_of(undisturbed)
+    assert (
+        known + len(computed) == json.loads((undisturbed / "run.json").read_text())["tasks"]["intrasentence"]["batches"]
+    )
+
+
+@pytest.mark.parametrize("place", ["file/output", "/proc/output"])
+def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_computed(options, score_here, tmp_path, place):
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit, match=r"output cannot be written to \(.*\): give a folder of yours"):
+        score_here(*options, "--output-dir", tmp_path / place)
+
+
+def test_a_full_disk_ends_the_run_in_a_sentence_and_room_lets_it_go_on(
+    options, undisturbed, score_here, tmp_path, monkeypatch
+):
+    add, left = Ledger._write, iter(range(12))
+
+    def write_until_full(self, line):
+        if next(left, None) is None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        add(self, line)
+
+    with monkeypatch.context() as context:
+        context.setattr(Ledger, "_write", write_until_full)
+        with pytest.raises(SystemExit, match=r"No space left on device: what was computed cannot be recorded"):
+            score_here(*options, "--output-dir", tmp_path)
+    assert batches_on_disk(tmp_path) == 11
+    score_here(*options, "--output-dir", tmp_path)
+    assert scores_of(tmp_path) == scores_of(undisturbed)
