@@ -101,6 +101,8 @@ def run(args, team, scorer, data, folder):
         values, failures = read_everywhere(team, scorer, job, config, known[config], keep, args.keep_going)
         unscored = job.unscored(failures)
         scores[config] = [of_row for of_row in job.scores(values, unscored) if of_row is not None]
+        if len(unscored) == len(job.recipes):
+            raise Unreadable(f"No example of {config} can be scored, the first for this: {unscored[0]}")
         if unscored:
             left_out.setdefault(config, {}).update({job.ids[i]: why for i, why in unscored.items()})
             data = {**data, config: [row for i, row in enumerate(data[config]) if i not in unscored]}

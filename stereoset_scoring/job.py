@@ -85,10 +85,8 @@ class Job:
         scored = [recipes for i, recipes in enumerate(self.recipes) if i not in unscored]
         lost = {row.input for recipes in scored for recipe in recipes for row in recipe.rows} - found.keys()
         if lost:
-            raise RuntimeError(
-                f"{len(lost)} of {len(self.rows)} rows came back without values, first one that asks the "
-                f"{next(iter(lost)).head} head."
-            )
+            first = next(i for i, row in enumerate(self.rows) if row.input in lost)
+            raise RuntimeError(f"{len(lost)} of {len(self.rows)} rows came back without values, first row {first}.")
         return [
             None
             if i in unscored

@@ -1,6 +1,6 @@
 """Running a job, on one process or on many."""
 
-import math
+from math import isnan
 
 from tqdm.auto import tqdm
 
@@ -87,31 +87,35 @@ def _read(scorer, job, batches, progress, keep=None, keep_going=False, between=l
             with undisturbed():
                 found, failed = _read_batch(scorer, job, batch)
                 if failed and not keep_going:
-                    index, reason = next(iter(failed.items()))
-                    raise Unreadable(f"{job.name_of(index)} cannot be scored: {reason}")
+                    index, error = next(iter(failed.items()))
+                    raise Unreadable(f"{job.name_of(index)} cannot be scored: {_words(error)}") from error
                 if keep and found:
                     keep(found)
             values.update(found)
-            failures.update(failed)
+            failures.update((index, _words(error)) for index, error in failed.items())
             bar.update(sum(map(len, batch)))
             between()
     return values, failures
 
 
 def _read_batch(scorer, job, batch):
-    """(values, failures) of a batch; where it fails as a whole, of each of its rows for itself."""
+    """(values, errors) of a batch; where it fails as a whole, of each of its rows for itself."""
     try:
         read = scorer.log_probs([[job.rows[i] for i in unit] for unit in batch])
     except Exception as error:  # of any make: the model's code may be anybody's
         indices = [i for unit in batch for i in unit]
         if len(indices) == 1:
-            return {}, {indices[0]: f"{type(error).__name__}: {error}"}
+            return {}, {indices[0]: error}
         parts = [_read_batch(scorer, job, [[i]]) for i in indices]
         values = {i: of_row for found, _ in parts for i, of_row in found.items()}
-        failures = {i: reason for _, failed in parts for i, reason in failed.items()}
-        if not failures:
+        errors = {i: reason for _, failed in parts for i, reason in failed.items()}
+        if not errors:
             raise  # it fails for another reason than what one of them holds
-        return values, failures
+        return values, errors
     found = dict(zip((i for unit in batch for i in unit), read, strict=True))
-    failures = {i: "the model gives NaN" for i, of_row in found.items() if any(map(math.isnan, of_row))}
-    return {i: of_row for i, of_row in found.items() if i not in failures}, failures
+    errors = {i: ArithmeticError("the model gives NaN") for i, of_row in found.items() if any(map(isnan, of_row))}
+    return {i: of_row for i, of_row in found.items() if i not in errors}, errors
+
+
+def _words(error):
+    return f"{type(error).__name__}: {error}"

@@ -207,7 +207,7 @@ def broken():
 
 @pytest.mark.parametrize(
     ("values", "words"),
-    [(None, "IndexError: index out of range in self"), ([float("nan")], "the model gives NaN")],
+    [(None, "IndexError: index out of range in self"), ([float("nan")], "ArithmeticError: the model gives NaN")],
 )
 def test_an_example_that_the_model_fails_on_stops_the_run_and_is_named(
     score_here, broken, options, tmp_path, monkeypatch, values, words
@@ -227,7 +227,7 @@ def test_told_to_keep_going_the_example_is_listed_and_the_result_is_partial(
     assert "PARTIAL: 1 of intrasentence left out" in out
     record = json.loads((tmp_path / "run.json").read_text())
     ((_, why),) = record["left_out"]["intrasentence"].items()
-    assert why == "the model gives NaN"
+    assert why == "ArithmeticError: the model gives NaN"
     found, whole = (json.loads(scores_of(folder)) for folder in (tmp_path, undisturbed))
     assert found["partial"] == record["partial"] == "1 of intrasentence left out"
     assert len(found["intrasentence"]) == len(whole["intrasentence"]) - 3

@@ -101,6 +101,7 @@ def test_two_processes_write_the_bytes_of_one(repository, sample, tmp_path, opti
         score(repository, tmp_path / str(processes), *options, processes=processes)
     one, two = (tmp_path / str(processes) / "scores.json" for processes in (1, 2))
     assert one.read_bytes() == two.read_bytes()
+    assert [read(tmp_path / str(processes), "run.json")["world_size"] for processes in (1, 2)] == [1, 2]
 
 
 def test_probabilities_are_the_exponentials_of_the_scores(sample, tmp_path, score_here):
