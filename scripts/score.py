@@ -25,7 +25,6 @@ from stereoset_scoring.methods.registry import METHODS, PRESETS, methods_table
 from stereoset_scoring.predictions import option_ids, write_predictions
 from stereoset_scoring.record import identity, model_record, signature, task_record, versions
 from stereoset_scoring.runner import Unreadable, read_everywhere
-from stereoset_scoring.sample import build_model
 from stereoset_scoring.scorer import load_scorer
 from stereoset_scoring.store import claimed, write_json
 from stereoset_scoring.team import Lost, our_team
@@ -234,6 +233,8 @@ def load_model(args, team):
         return load_baseline(args.model, args.seed)
     folder = sentiment or args.model or args.output_dir / "sample-model"
     if not args.model:
+        from stereoset_scoring.sample import build_model  # here, for it imports a model's code
+
         with team.first_of_machine_first():
             if team.state.is_local_main_process:
                 build_model(folder)

@@ -18,9 +18,17 @@ def aligned_fillers(example, option):
     parts = example.context.split(BLANK)
     if option.word is not None:
         return [option.word] * (len(parts) - 1)
+    if len(parts) == 2 and (filler := _between(option.sentence, *parts)):
+        return [filler]  # most sentences: no pattern is needed
     pattern = "(.+?)".join(map(re.escape, parts))
     fits = re.fullmatch(pattern, option.sentence, re.IGNORECASE | re.DOTALL)
     return list(fits.groups()) if fits else [released_word(example, option)] * (len(parts) - 1)
+
+
+def _between(text, left, right):
+    """What stands between the two ends of a text; "" where it does not have them, or nothing stands there."""
+    fits = len(text) > len(left) + len(right) and text.startswith(left) and text.endswith(right)
+    return text[len(left) : len(text) - len(right)] if fits else ""
 
 
 def released_word(example, option):
