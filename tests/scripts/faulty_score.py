@@ -1,26 +1,27 @@
 """score.py in a world of faults, told by the environment; otherwise run as score.py is.
 
-SLOW: seconds that every batch takes longer. FAILING: the number of an example on which the model raises, or NAN: on
-which it gives no number. SILENCE: seconds after which a silent process counts as dead. KILLS, SEED: how often it
-is killed at a random moment and started again, before it may end.
+SLOW: seconds that every batch takes longer. FAILING: the number of an example on which the model raises. SILENCE:
+seconds after which a silent process counts as dead. KILLS, SEED: how often it is killed at a random moment and started
+again, before it may end. WIDOWED: with no launcher, two pairs of processes, of which the first or the second dies.
 """
 
-import math
 import os
 import random
 import runpy
 import signal
+import socket
 import sys
 import time
 from pathlib import Path
 
 import torch
+from accelerate import PartialState
 
 from stereoset_scoring import team
 from stereoset_scoring.scorer import Scorer
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
-SETTINGS = {name: float(os.environ[name]) for name in ("SLOW", "FAILING", "NAN", "SILENCE") if name in os.environ}
+SETTINGS = {name: float(os.environ[name]) for name in ("SLOW", "FAILING", "SILENCE") if name in os.environ}
 
 
 def make_faulty():
@@ -31,20 +32,16 @@ def make_faulty():
 
     def cursing(self, data):
         jobs = plan_all(self, data)
-        example = int(SETTINGS.get("FAILING", SETTINGS.get("NAN", -1)))
-        for job in jobs.values():
-            if 0 <= example < len(job.recipes):
-                cursed.update(row.input for recipe in job.recipes[example] for row in recipe.rows)
+        if "FAILING" in SETTINGS:
+            recipes = [job.recipes[int(SETTINGS["FAILING"])] for job in jobs.values()]
+            cursed.update(row.input for options in recipes for recipe in options for row in recipe.rows)
         return jobs
 
     def faulty(self, units):
         time.sleep(SETTINGS.get("SLOW", 0))
-        rows = [row for unit in units for row in unit]
-        bad = [row.input in cursed for row in rows]
-        if "FAILING" in SETTINGS and any(bad):
+        if any(row.input in cursed for unit in units for row in unit):
             raise IndexError("index out of range in self")
-        values = log_probs(self, units)
-        return [[math.nan] * len(v) if b else v for b, v in zip(bad, values, strict=True)]
+        return log_probs(self, units)
 
     Scorer.plan_all, Scorer.log_probs = cursing, faulty
 
@@ -54,14 +51,22 @@ def run():
     runpy.run_path(str(SCRIPTS / "score.py"), run_name="__main__")
 
 
-def run_in_a_fork():
+def run_in_a_fork(**environment):
     """The same in a process of its own, which need not import anything again; its id."""
     child = os.fork()
     if not child:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.environ.update(environment)
+        PartialState._reset_state()
+        team.our_team.cache_clear()
         run()
-        os._exit(0)
+        sys.exit()
     return child
+
+
+def batches_on_disk(output):
+    """How many batches the processes have recorded."""
+    return sum(path.read_bytes().count(b'"rows"') for path in (output / "progress").glob("*"))
 
 
 def run_and_be_killed(times, seed):
@@ -80,9 +85,30 @@ def run_and_be_killed(times, seed):
         time.sleep(chance.uniform(0, lasts))
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
-        batches = sum(path.read_bytes().count(b'"rows"') for path in (output / "killed").glob("progress/*"))
+        batches = batches_on_disk(output / "killed")
         print("too late" if os.WIFEXITED(status) else f"killed with {batches} batches on disk", file=sys.stderr)
     run()
+
+
+def run_in_pairs_and_be_widowed():
+    """Two processes that nobody watches over; when some batches are on disk, one is killed, and the other must end."""
+    output = Path(sys.argv[-1])
+    import stereoset_scoring.loading  # noqa: F401 once, before the forks
+
+    for dead in range(2):
+        sys.argv[-1] = str(output / str(dead))
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(probe.getsockname()[1])}
+        place |= {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
+        pair = [run_in_a_fork(RANK=str(rank), LOCAL_RANK=str(rank), **place) for rank in range(2)]
+        while batches_on_disk(output / str(dead)) < 5:
+            time.sleep(0.02)
+        os.kill(pair[dead], signal.SIGKILL)
+        started = time.monotonic()
+        _, status = os.waitpid(pair[1 - dead], 0)
+        lasted = time.monotonic() - started
+        print(f"without {dead}: {os.waitstatus_to_exitcode(status)} after {lasted:.1f} s", file=sys.stderr)
 
 
 if __name__ == "__main__":
@@ -91,5 +117,7 @@ if __name__ == "__main__":
     make_faulty()
     if "KILLS" in os.environ:
         run_and_be_killed(int(os.environ["KILLS"]), int(os.environ["SEED"]))
+    elif "WIDOWED" in os.environ:
+        run_in_pairs_and_be_widowed()
     else:
         run()

@@ -142,15 +142,18 @@ def test_the_others_end_when_one_of_them_is_killed_and_one_alone_goes_on_to_the_
     assert scores_of(tmp_path) == scores_of(undisturbed)
 
 
-@pytest.mark.parametrize("killed", [0, 1])
-def test_without_a_launcher_a_dead_process_is_noticed_and_named(start, options, tmp_path, killed):
-    place = {"WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
-    both = [start(options, tmp_path, RANK=i, LOCAL_RANK=i, SLOW=0.3, SILENCE=3, **place) for i in range(2)]
-    wait_for_progress(both[0], tmp_path)
-    both[killed].kill()
-    _, err = finish(both[1 - killed], 1)
-    words = ["The process that all others talk through is gone", "Process 1 of 2 has given no sign of life for 3.0 s"]
-    assert f"score.py: {words[killed]}" in err
+def test_without_a_launcher_a_dead_process_is_noticed_and_named(start, options, tmp_path):
+    _, err = finish(start(options, tmp_path, WIDOWED=1, SLOW=0.2, SILENCE=2))
+    ends = re.findall(r"without (\d): (\d+) after ([\d.]+) s", err)
+    assert [(dead, code) for dead, code, _ in ends] == [("0", "1"), ("1", "1")]
+    assert all(float(seconds) < 20 for _, _, seconds in ends)
+    assert "score.py: The process that all others talk through is gone" in err
+    assert "score.py: Process 1 of 2 has given no sign of life for 2.0 seconds: it or its machine died." in err
+
+
+def test_a_process_that_fails_on_an_example_ends_all_of_them_with_its_reason(start, options, tmp_path):
+    _, err = finish(start(options, tmp_path, torchrun(2), FAILING=3, SLOW=0.1), 1)
+    assert re.search(r"score\.py: Example '[0-9a-f]{32}' cannot be scored: IndexError: index out of range in self", err)
 
 
 def test_two_runs_on_one_folder_the_second_refuses_at_once(start, options, tmp_path, score_here):
