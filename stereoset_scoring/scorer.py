@@ -159,9 +159,9 @@ class Scorer:
                     "mend or drop the example."
                 )
             for row in recipe.rows:
-                if len(row.ids) > self.max_tokens:
+                if row.tokens > self.max_tokens:
                     raise ValueError(
-                        f"Option {option.id!r} of example {example.id!r} has {len(row.ids)} tokens, more than "
+                        f"Option {option.id!r} of example {example.id!r} has {row.tokens} tokens, more than "
                         f"max_tokens={self.max_tokens}: give a larger budget."
                     )
                 longest = self.source.head(row.head).longest_input

@@ -4,7 +4,10 @@ import re
 from functools import cached_property
 
 import torch
+from torch.nn.utils.rnn import pad_sequence
+from transformers.modeling_outputs import BaseModelOutput
 
+from stereoset_scoring.batching import in_passes
 from stereoset_scoring.engines.budget import Budget, tokens_that_fit
 from stereoset_scoring.engines.padding import pad, visibility
 from stereoset_scoring.engines.projection import LOGITS, ends_in_its_projection, logits_at, seen_by
@@ -65,8 +68,7 @@ class Engine:
 
     @torch.no_grad()  # not inference_mode: what a model in training caches must stay fit for a backward pass
     def _log_probs(self, rows):
-        places = sorted({(b, position) for b, row in enumerate(rows) for position, _ in row.reads})
-        reads = [[((b, position), token) for position, token in row.reads] for b, row in enumerate(rows)]
+        places, reads = places_and_reads(rows)
         return self._read(self.logits(rows, places), places, reads, rows[0].among)
 
     @staticmethod
@@ -266,11 +268,45 @@ class PermutationEngine(BidirectionalEngine, LanguageModelEngine):
 
 
 class Seq2SeqEngine(LanguageModelEngine):
-    """Encoder-decoders, read at positions of the decoder."""
+    """Encoder-decoders, read at positions of the decoder; rows with the same input share the encoder's pass."""
+
+    def length(self, unit):
+        """As Engine; each decoder holds all that its encoder says."""
+        return len(unit) * max(row.tokens for row in unit)
+
+    @torch.no_grad()
+    def _log_probs(self, rows):
+        encoded, found = self._encoded(rows), {}
+        for indices in in_passes([row.decoder_tokens for row in rows]):
+            some = [rows[i] for i in indices]
+            places, reads = places_and_reads(some)
+            chunks = self._projected(self._decoding(some, encoded), self.where(some, places))
+            found.update(zip(indices, self._read(chunks, places, reads, some[0].among), strict=True))
+        return [found[i] for i in range(len(rows))]
 
     def inputs(self, rows):
         """The model's inputs, the decoder's with its start token and the likeliest tokens put in where asked."""
-        inputs = super().inputs(rows)
+        return self._decoding(rows, self._encoded(rows))
+
+    def _encoded(self, rows):
+        """The encoder's states (T, H) for each distinct input: {ids: states}."""
+        distinct, encoded = list(dict.fromkeys(row.ids for row in rows)), {}
+        for indices in in_passes([len(ids) for ids in distinct]):
+            inputs = super().inputs([Row("", distinct[i], ()) for i in indices])
+            asked = {name: inputs[name] for name in ("input_ids", "attention_mask", "return_dict")}
+            states = self.model.get_encoder()(**asked).last_hidden_state  # (U, T, H)
+            encoded.update((distinct[i], of_one[: len(distinct[i])]) for i, of_one in zip(indices, states, strict=True))
+        return encoded
+
+    def _decoding(self, rows, encoded):
+        """The model's inputs for some of the rows that were encoded."""
+        states = pad_sequence([encoded[row.ids] for row in rows], batch_first=True)  # (B, T, H)
+        inputs = {
+            "encoder_outputs": BaseModelOutput(states),
+            "attention_mask": pad([[1] * len(row.ids) for row in rows], 0, self.model.device),  # (B, T)
+            "use_cache": False,
+            "return_dict": True,
+        }
         start = self.model.config.decoder_start_token_id
         decoder = pad([(start, *row.decoder) for row in rows], self.pad_token_id, self.model.device)  # (B, D)
         if GREEDY in rows[0].decoder:
@@ -310,6 +346,12 @@ class SentimentEngine(NextSentenceEngine):
         """The outputs of the classifier in one chunk (B, C), turned such that the negative class is class 0."""
         (logits,) = super().logits(rows, places)
         return [logits.roll(-self._negative, -1)]
+
+
+def places_and_reads(rows):
+    """(the places (row, position) at which anything is read, of each row what is read: [(place, token), …])."""
+    reads = [[((b, position), token) for position, token in row.reads] for b, row in enumerate(rows)]
+    return sorted({place for of_row in reads for place, _ in of_row}), reads
 
 
 def _log_probs_of(logits, at, tokens, among):
