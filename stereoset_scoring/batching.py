@@ -3,6 +3,7 @@
 SIMILAR = 0.93  # of the longest: where a batch is large enough to keep a device busy, no shorter row joins it
 LARGE_ENOUGH = 1 / 16  # of the budget
 PASS_ENOUGH = 1 / 20  # of a batch that is computed in several passes
+PASS_TOKENS = 64  # or so many tokens
 
 
 def by_tokens(lengths, max_tokens, large_enough=LARGE_ENOUGH):
@@ -33,7 +34,8 @@ def in_passes(lengths):
 
     For encoders and decoders, whose lengths have little to do with each other: few passes, and little padding.
     """
-    return by_tokens(lengths, len(lengths) * max(lengths), PASS_ENOUGH)
+    whole = len(lengths) * max(lengths)
+    return by_tokens(lengths, whole, max(PASS_ENOUGH, PASS_TOKENS / whole))
 
 
 def _fits(length, count, longest, max_tokens, large_enough):

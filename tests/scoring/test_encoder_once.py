@@ -85,12 +85,12 @@ def test_scores_are_the_same_where_memory_runs_out(scorer_of, rows_of, name, tas
     def fail(module, args, inputs):
         states = inputs["encoder_outputs"].last_hidden_state
         tried.append(len(states))
-        if len(states) > 1:
+        if len(states) > 1 or len(tried) == 1:
             raise torch.OutOfMemoryError("CUDA out of memory.")
 
     scorer.source.head("seq2seq").engine.model.register_forward_pre_hook(fail, with_kwargs=True)
     assert scorer.score(rows_of(task)) == [pytest.approx(one, abs=CLOSE_T5) for one in expected]
-    assert max(tried) > 1
+    assert scorer.source.head("seq2seq").engine.budget.tokens < 100
 
 
 def test_row_whose_decoder_alone_exceeds_the_budget_is_refused_by_name(scorer_of, row):
