@@ -9,6 +9,7 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from stereoset_scoring.batching import in_passes
 from stereoset_scoring.engines.budget import Budget, tokens_that_fit
+from stereoset_scoring.engines.devices import input_device
 from stereoset_scoring.engines.padding import pad, visibility
 from stereoset_scoring.engines.projection import LOGITS, ends_in_its_projection, logits_at, seen_by
 from stereoset_scoring.packing import pack
@@ -33,6 +34,11 @@ class Engine:
     def padding_is_inert(self):
         """Whether a row's output is the same beside longer rows."""
         return True
+
+    @property
+    def device(self):
+        """Where the model's inputs go."""
+        return input_device(self.model)
 
     shares_prefixes = False  # whether the shared beginnings of the rows of a unit are computed once
 
@@ -91,7 +97,7 @@ class Engine:
 
     def inputs(self, rows):
         """The model's inputs for a batch of rows, padded on the right."""
-        device = self.model.device
+        device = self.device
         ids = pad([row.ids for row in rows], self.pad_token_id, device)  # (B, T)
         mask = pad([[1] * len(row.ids) for row in rows], 0, device)  # (B, T)
         inputs = {"input_ids": ids, "attention_mask": mask, "return_dict": True}
@@ -187,7 +193,7 @@ class CausalEngine(LanguageModelEngine):
 
     def _packed_inputs(self, packs):
         """The model's inputs for a batch of trees: ids, positions, and who sees whom."""
-        device, dtype = self.model.device, self.model.dtype
+        device, dtype = self.device, self.model.dtype
         visible = visibility(packs).to(device)  # (B, T, T)
         mask = torch.zeros(visible.shape, dtype=dtype, device=device)
         mask.masked_fill_(~visible, torch.finfo(dtype).min)
@@ -256,7 +262,7 @@ class PermutationEngine(BidirectionalEngine, LanguageModelEngine):
         inputs = super().inputs(rows)
         if rows[0].query:
             batch, length = inputs["input_ids"].shape
-            asked = torch.tensor([row.reads[0][0] for row in rows], device=self.model.device)  # (B,)
+            asked = torch.tensor([row.reads[0][0] for row in rows], device=self.device)  # (B,)
             mapping = torch.nn.functional.one_hot(asked, length).to(self.model.dtype)  # (B, T)
             inputs["target_mapping"] = mapping[:, None]  # (B, 1, T)
             inputs["perm_mask"] = mapping[:, None].expand(batch, length, length)  # nobody sees what is asked for
@@ -303,12 +309,12 @@ class Seq2SeqEngine(LanguageModelEngine):
         states = pad_sequence([encoded[row.ids] for row in rows], batch_first=True)  # (B, T, H)
         inputs = {
             "encoder_outputs": BaseModelOutput(states),
-            "attention_mask": pad([[1] * len(row.ids) for row in rows], 0, self.model.device),  # (B, T)
+            "attention_mask": pad([[1] * len(row.ids) for row in rows], 0, self.device),  # (B, T)
             "use_cache": False,
             "return_dict": True,
         }
         start = self.model.config.decoder_start_token_id
-        decoder = pad([(start, *row.decoder) for row in rows], self.pad_token_id, self.model.device)  # (B, D)
+        decoder = pad([(start, *row.decoder) for row in rows], self.pad_token_id, self.device)  # (B, D)
         if GREEDY in rows[0].decoder:
             where = torch.arange(len(rows)), torch.zeros(len(rows), dtype=torch.long)
             chunks = self._projected({**inputs, "decoder_input_ids": decoder[:, :1]}, where)
