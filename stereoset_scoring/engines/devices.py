@@ -10,8 +10,9 @@ def input_device(model):
 
     Embeddings that are kept elsewhere until they are needed take their inputs from anywhere.
     """
-    embeddings = model.get_input_embeddings() if hasattr(model, "get_input_embeddings") else None
-    weights = chain(embeddings.parameters() if embeddings is not None else (), model.parameters())
+    if not hasattr(model, "hf_device_map"):
+        return model.device
+    weights = chain(model.get_input_embeddings().parameters(), model.parameters())
     return next((weight.device for weight in weights if weight.device.type != "meta"), torch.device("cpu"))
 
 
