@@ -7,6 +7,8 @@ Writes scores.json (StereoSet's own layout), results.json (the table) and run.js
 """
 
 import argparse
+import json
+import os
 import sys
 from contextlib import nullcontext
 from functools import partial
@@ -21,9 +23,9 @@ from transformers.utils import logging
 from stereoset_scoring.baselines import is_baseline, load_baseline, sentiment_model
 from stereoset_scoring.interruption import Interrupted, listening
 from stereoset_scoring.ledger import Ledger, set_aside
-from stereoset_scoring.methods.registry import METHODS, PRESETS, methods_table
+from stereoset_scoring.methods.registry import METHODS, PRESETS, methods_table, read_option
 from stereoset_scoring.predictions import option_ids, write_predictions
-from stereoset_scoring.record import identity, model_record, signature, task_record, versions
+from stereoset_scoring.record import beginning_record, identity, model_record, signature, task_record, versions
 from stereoset_scoring.runner import Unreadable, read_everywhere
 from stereoset_scoring.scorer import load_scorer
 from stereoset_scoring.store import claimed, write_json
@@ -175,6 +177,20 @@ def parse_args():
     parser.add_argument(
         "--dtype", default="auto", help="auto (the checkpoint's own), float32, bfloat16, float16 or float64"
     )
+    parser.add_argument("--attention", help="eager, sdpa, flash_attention_2, …; default: transformers' own choice")
+    parser.add_argument("--compile", action="store_true", help="compile the model, its heads left out")
+    parser.add_argument("--tf32", action="store_true", help="multiply float32 matrices in TensorFloat-32, on a GPU")
+    parser.add_argument("--device-map", choices=("auto",), help="spread one model over all devices of the machine")
+    parser.add_argument(
+        "--gpus-per-model", type=int, metavar="K", help="each process spreads its model over K of its machine's GPUs"
+    )
+    parser.add_argument(
+        "--quantization",
+        type=read_quantization,
+        metavar="JSON",
+        help="how weights are quantized as they are loaded: a JSON object such as "
+        '{"quant_method": "bitsandbytes", "load_in_4bit": true}, or a file that holds one',
+    )
     parser.add_argument("--revision", help="branch, tag or commit of the model")
     parser.add_argument("--max-tokens", type=int, help="tokens, padding included, in one forward pass")
     parser.add_argument("--limit", type=int, help="only the first examples of each task: a PARTIAL result")
@@ -199,6 +215,13 @@ def parse_args():
         parser.error("the sample is English: leave --languages out")
     if is_baseline(args.model) and not sentiment_model(args.model) and args.scale == "probability":
         parser.error("a baseline's scores are no logarithms of probabilities: leave --scale out")
+    if (
+        args.device_map
+        and torch.cuda.is_available()
+        and int(os.environ.get("LOCAL_WORLD_SIZE", 1)) > 1
+        and not args.gpus_per_model
+    ):
+        parser.error("every process would spread its model over the same GPUs: give --gpus-per-model")
     if is_baseline(args.model) and args.compare_presets:
         parser.error("a baseline has no presets: leave --compare-presets out")
     if args.limit is not None and args.limit < 1:
@@ -208,6 +231,17 @@ def parse_args():
     if args.sample and not set(args.tasks) <= set(TRANSLATED):
         parser.error("the sample has no pairs: leave them out of --tasks")
     return args
+
+
+def read_quantization(text):
+    """--quantization as load_scorer takes it: a JSON object, or what a file holds."""
+    try:
+        found = json.loads(text if text.lstrip().startswith("{") else Path(text).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a JSON object nor a file with one ({error})") from error
+    if not isinstance(found, dict) or "quant_method" not in found:
+        raise argparse.ArgumentTypeError(f"{text!r} names no quant_method: give one, such as bitsandbytes")
+    return found
 
 
 def load_data(args, team):
@@ -242,7 +276,13 @@ def load_model(args, team):
         folder,
         method="sentiment" if sentiment else methods_by_task(args.method),
         preset=args.preset,
-        device=team.state.device,
+        device=None if args.device_map or args.gpus_per_model else team.state.device,
+        device_map=args.device_map,
+        gpus_per_model=args.gpus_per_model,
+        quantization_config=args.quantization,
+        attention=args.attention,
+        compile=args.compile,
+        tf32=args.tf32,
         dtype=args.dtype,
         revision=args.revision,
         trust_remote_code=args.trust_remote_code,
@@ -254,10 +294,9 @@ def load_model(args, team):
 
 
 def options(words):
-    """--option as a Scorer takes it: {name: value}, with numbers, true, false and none read as such."""
+    """--option as a Scorer takes it: {name: value}."""
     pairs = dict(word.partition("=")[::2] for word in words or ())
-    plain = {"true": True, "false": False, "none": None}
-    return {name: plain.get(value.lower(), int(value) if value.isdigit() else value) for name, value in pairs.items()}
+    return {name: read_option(name, value) for name, value in pairs.items()}
 
 
 def methods_by_task(words):
@@ -290,6 +329,8 @@ def without_unscorable(scorer, data):
 def describe(args, team, scorer, jobs):
     """The record of the run; what comes out of it is still to be filled in."""
     heads = dict.fromkeys(row.head for job in jobs.values() for row in job.rows)
+    methods = {config: scorer.method(task_of(config)) for config in jobs}
+    beginnings = {config: beginning_record(method, scorer.source) for config, method in methods.items()}
     return {
         "model": model_record(scorer.source, heads),
         "tasks": {},
@@ -301,6 +342,8 @@ def describe(args, team, scorer, jobs):
         "max_tokens": scorer.max_tokens,
         "world_size": team.size,
         "device": str(team.state.device),
+        "float32_matmul_precision": torch.get_float32_matmul_precision(),
+        "beginnings": beginnings,
         "threads": torch.get_num_threads(),
         "versions": versions(),
     }

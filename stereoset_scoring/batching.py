@@ -1,10 +1,12 @@
 """Batches of rows of similar length under a budget of tokens. Knows lengths, nothing else."""
 
-SIMILAR = 0.9  # of the longest: where a batch is large enough to keep a device busy, no shorter row joins it
-LARGE_ENOUGH = 1 / 8  # of the budget
+SIMILAR = 0.93  # of the longest: where a batch is large enough to keep a device busy, no shorter row joins it
+LARGE_ENOUGH = 1 / 16  # of the budget
+PASS_ENOUGH = 1 / 20  # of a batch that is computed in several passes
+PASS_TOKENS = 64  # or so many tokens
 
 
-def by_tokens(lengths, max_tokens):
+def by_tokens(lengths, max_tokens, large_enough=LARGE_ENOUGH):
     """Batches of indices into lengths, longest first, each with len(batch) * longest <= max_tokens.
 
     Longest first: running out of memory happens in the first second, and the time estimate errs on the safe
@@ -20,14 +22,23 @@ def by_tokens(lengths, max_tokens):
         )
     batches = []
     for i in order:
-        if batches and _fits(lengths[i], len(batches[-1]), lengths[batches[-1][0]], max_tokens):
+        if batches and _fits(lengths[i], len(batches[-1]), lengths[batches[-1][0]], max_tokens, large_enough):
             batches[-1].append(i)
         else:
             batches.append([i])
     return batches
 
 
-def _fits(length, count, longest, max_tokens):
+def in_passes(lengths):
+    """Batches of indices into the lengths of what one batch holds, to be computed one after the other.
+
+    For encoders and decoders, whose lengths have little to do with each other: few passes, and little padding.
+    """
+    whole = len(lengths) * max(lengths)
+    return by_tokens(lengths, whole, max(PASS_ENOUGH, PASS_TOKENS / whole))
+
+
+def _fits(length, count, longest, max_tokens, large_enough):
     """Whether a row joins a batch of count rows: under the budget, and without much padding."""
-    similar = length >= SIMILAR * longest or count * longest < LARGE_ENOUGH * max_tokens
+    similar = length >= SIMILAR * longest or count * longest < large_enough * max_tokens
     return similar and (count + 1) * longest <= max_tokens

@@ -4,7 +4,7 @@ import hashlib
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
-from stereoset_scoring.batching import by_tokens
+from stereoset_scoring.batching import by_tokens, in_passes
 from stereoset_scoring.packing import pack
 from stereoset_scoring.rows import GREEDY, Recipe, Row
 
@@ -17,8 +17,8 @@ class Job:
         recipes: recipes[i][j] is option j of example i.
         rows: the distinct inputs, each with all that anybody reads from it.
         batches: lists of units, which are lists of indices into rows; every batch asks one head, and a unit is one
-            row, or the rows of one example that share their beginnings.
-        forward_tokens: tokens that the model reads, padding left out.
+            row, or the rows of one example that share their beginnings, or those that share an encoder's input.
+        forward_tokens: tokens that the model reads, padding left out; see `computed_tokens`.
         padded_tokens: tokens that the model reads, padding included.
         ids: the examples' ids.
     """
@@ -116,28 +116,53 @@ def make_job(recipes, max_tokens, shares_prefixes=lambda head: False):
             reads.setdefault(inputs, {}).update(dict.fromkeys(row.reads))
             examples.setdefault(inputs, i)
     rows = [replace(inputs, reads=tuple(sorted(found))) for inputs, found in reads.items()]
-    kinds = {}
+    groups = {}
     for i, inputs in enumerate(reads):
-        unit = examples[inputs] if shares_prefixes(inputs.head) else f"row {i}"
-        kinds.setdefault(_kind(inputs), {}).setdefault(unit, []).append(i)
+        if inputs.decoder is not None:
+            shared = inputs.ids
+        else:
+            shared = examples[inputs] if shares_prefixes(inputs.head) else f"row {i}"
+        groups.setdefault((_kind(inputs), shared), []).append(i)
+    kinds = {}
+    for (kind, _), group in groups.items():
+        for unit in _units(group, rows, max_tokens):
+            # Units of different numbers of decoders are kept apart: each decoder holds all that its encoder says.
+            kinds.setdefault((kind, len(unit) if rows[unit[0]].decoder is not None else 1), []).append(unit)
     batches, forward_tokens, padded_tokens = [], 0, 0
-    for grouped in kinds.values():
-        units, lengths = zip(
-            *(unit for group in grouped.values() for unit in _units(group, rows, max_tokens)), strict=True
-        )
-        plan = by_tokens(lengths, max_tokens)
-        batches += [[units[i] for i in batch] for batch in plan]
-        forward_tokens += sum(lengths)
-        padded_tokens += sum(len(batch) * lengths[batch[0]] for batch in plan)
+    for units in kinds.values():
+        plan = by_tokens([_size([rows[i] for i in unit]) for unit in units], max_tokens)
+        for batch in plan:
+            batches.append([units[i] for i in batch])
+            computed, padded = computed_tokens([[rows[i] for i in unit] for unit in batches[-1]])
+            forward_tokens += computed
+            padded_tokens += padded
     return Job(recipes, rows, batches, forward_tokens, padded_tokens)
 
 
+def computed_tokens(units):
+    """(tokens that the model reads in a batch of units, the same with padding): what is shared counts once.
+
+    Of encoder-decoders, the tokens of every distinct encoder's input and of every row's decoder.
+    """
+    rows = [row for unit in units for row in unit]
+    if rows[0].decoder is None:
+        lengths = [_size(unit) for unit in units]
+        return sum(lengths), len(lengths) * max(lengths)
+    encoders, decoders = [len(ids) for ids in {row.ids for row in rows}], [row.decoder_tokens for row in rows]
+    padded = sum(len(some) * lengths[some[0]] for lengths in (encoders, decoders) for some in in_passes(lengths))
+    return sum(encoders) + sum(decoders), padded
+
+
 def _units(group, rows, max_tokens):
-    """[(unit, its length)]: a group of rows as one, or each row as one where it is larger than a batch may be."""
-    length = len(pack([rows[i].ids for i in group]).ids) if len(group) > 1 else len(rows[group[0]].ids)
-    if length <= max_tokens or len(group) == 1:
-        return [(group, length)]
-    return [([i], len(rows[i].ids)) for i in group]
+    """A group of rows as one unit, or each row as one where together they are larger than a batch may be."""
+    return [group] if _size([rows[i] for i in group]) <= max_tokens else [[i] for i in group]
+
+
+def _size(unit):
+    """What a unit takes of a batch's budget: the tokens of its tree; for decoders, also those that each looks at."""
+    if unit[0].decoder is not None:
+        return len(unit) * max(row.tokens for row in unit)
+    return len(pack([row.ids for row in unit]).ids) if len(unit) > 1 else len(unit[0].ids)
 
 
 def _kind(row):

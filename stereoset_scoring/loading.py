@@ -5,7 +5,7 @@ import inspect
 from functools import cached_property
 
 import torch
-from accelerate.utils import extract_model_from_parallel
+from accelerate.utils import align_module_device, extract_model_from_parallel
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -25,6 +25,7 @@ from transformers.models.auto.modeling_auto import (
 )
 from transformers.utils.hub import cached_file, extract_commit_hash
 
+from stereoset_scoring.engines.devices import gpus_of, input_device
 from stereoset_scoring.engines.engine import ENGINES
 from stereoset_scoring.engines.next_sentence_head import NextSentenceModel, find_trained_head
 from stereoset_scoring.team import processes
@@ -119,10 +120,15 @@ class Checkpoint:
         name: hub id or folder.
         revision: branch, tag or commit.
         dtype: a torch dtype or its name; "auto" for the checkpoint's own.
-        device: where the model goes.
+        device: where the model goes; None for this process's own GPU, or the CPU where there is none.
         trust_remote_code: whether code that comes with the checkpoint may run.
         next_sentence_head: path of a trained next-sentence head, see `find_trained_head`.
         next_sentence_pooling: what that head reads, where its files do not say so.
+        attention: the implementation of attention, as transformers calls it; None for transformers' own choice.
+        compile: whether the model is compiled, its heads left out.
+        device_map: "auto" to spread the model over all devices, or {part: device}; instead of a device.
+        gpus_per_model: how many of its machine's GPUs each process spreads its model over.
+        quantization_config: how the weights are quantized as they are loaded, as transformers takes it.
 
     Attributes:
         trained: how the next-sentence head was trained that was given or that the checkpoint is: a HeadSpec; None
@@ -130,7 +136,7 @@ class Checkpoint:
         commit: the hub's commit that the files come from; None for a folder.
 
     Raises:
-        ValueError: if it is a kind of model that has no methods here.
+        ValueError: if it is a kind of model that has no methods here, or shall go to two places.
         OSError: if there is no such checkpoint within reach.
     """
 
@@ -139,12 +145,22 @@ class Checkpoint:
         name,
         revision=None,
         dtype="auto",
-        device="cpu",
+        device=None,
         trust_remote_code=False,
         next_sentence_head=None,
         next_sentence_pooling=None,
+        *,
+        attention=None,
+        compile=False,
+        device_map=None,
+        gpus_per_model=None,
+        quantization_config=None,
     ):
-        self.name, self.revision, self.dtype, self.device = str(name), revision, _dtype(dtype), device
+        self.name, self.revision, self.dtype = str(name), revision, _dtype(dtype)
+        self._attention, self._compile = attention, compile
+        self._spread = _spread(device, device_map, gpus_per_model)
+        self._quantization = {} if quantization_config is None else {"quantization_config": quantization_config}
+        self.device = default_device() if device is None else device
         try:
             # The commit first, so that all files are of one state of the repository.
             self.commit = extract_commit_hash(cached_file(self.name, "config.json", revision=revision), None)
@@ -184,16 +200,34 @@ class Checkpoint:
 
     def _load(self, kind):
         if kind == "next_sentence" and self._trained_head is not None:
-            model, dropped = self._trained_head.load(self.config, self.dtype, self._where["trust_remote_code"])
-            return Head(_engine(kind, model.to(self.device).eval(), self.tokenizer), unexpected=dropped)
+            if self._spread or self._quantization:
+                raise ValueError(
+                    f"{self._trained_head.path} is a trained next-sentence head, which is neither spread over devices "
+                    "nor quantized: load it on one device."
+                )
+            model, dropped = self._trained_head.load(
+                self.config, self.dtype, self._where["trust_remote_code"], self._attention
+            )
+            return self._head(kind, model.to(self.device), dropped)
         if self.config.model_type not in ARCHITECTURES[kind] and not self._where["trust_remote_code"]:
             raise ValueError(
                 f"A {self.config.model_type} model has no {_words(kind)} head: choose another method, or a "
                 f"checkpoint of one of {', '.join(sorted(ARCHITECTURES[kind]))}{_how_to_train(kind)}."
             )
-        model, report = AUTO_CLASSES[kind].from_pretrained(
-            self.name, dtype=self.dtype, output_loading_info=True, **self._where
-        )
+        how = {**self._spread, **self._quantization}
+        if self._quantization and not self._spread:
+            how["device_map"] = {"": self.device}  # quantized weights do not move afterwards
+        if self._attention is not None:
+            how["attn_implementation"] = self._attention
+        try:
+            model, report = AUTO_CLASSES[kind].from_pretrained(
+                self.name, dtype=self.dtype, output_loading_info=True, **how, **self._where
+            )
+        except ImportError as error:
+            raise ValueError(
+                f"{self.name} cannot be loaded with {', '.join(how)}, for a library is missing: install it, or leave "
+                f"the option out ({' '.join(str(error).split())})."
+            ) from error
         lacking = sorted(report["missing_keys"]) + sorted(str(key) for key in report["mismatched_keys"])
         if lacking:
             raise ValueError(
@@ -201,9 +235,17 @@ class Checkpoint:
                 f"{lacking[0]!r}), and a random one says nothing: choose another method or checkpoint"
                 f"{_how_to_train(kind)}."
             )
-        # Some architectures keep parts in another dtype than asked for, so move all of it.
-        model = model.to(self.device, *([] if self.dtype == "auto" else [self.dtype])).eval()
-        return Head(_engine(kind, model, self.tokenizer), unexpected=report["unexpected_keys"])
+        if not self._quantization and self.dtype != "auto":
+            _cast(model, self.dtype)
+        if "device_map" not in how:
+            model = model.to(self.device)
+        return self._head(kind, model, report["unexpected_keys"])
+
+    def _head(self, kind, model, unexpected):
+        if self._compile:
+            for trunk in _trunks(model):
+                trunk.compile(dynamic=True)
+        return Head(_engine(kind, model.eval(), self.tokenizer), unexpected=unexpected)
 
 
 class ModelInMemory:
@@ -236,8 +278,8 @@ class ModelInMemory:
 
     @property
     def device(self):
-        """Where the weights are."""
-        return self.model.device
+        """Where the model's inputs go."""
+        return input_device(self.model)
 
     def head(self, kind):
         """The Head of a kind.
@@ -283,13 +325,61 @@ def fingerprint(model):
     digest = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):
         digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
-        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+        digest.update(_in_memory(model, name, tensor).detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
     return digest.hexdigest()
+
+
+def _in_memory(model, name, tensor):
+    """A tensor of a model's state; fetched, where it is kept elsewhere until it is needed."""
+    if tensor.device.type != "meta":
+        return tensor
+    part, _, own = name.rpartition(".")
+    module = model.get_submodule(part)
+    with align_module_device(module, torch.device("cpu")):
+        return getattr(module, own).detach().clone()
 
 
 def default_device():
     """This process's own GPU, or the CPU where there is none."""
     return processes().device
+
+
+def _spread(device, device_map, gpus_per_model):
+    """How from_pretrained is told to spread a model over devices; nothing where it shall not."""
+    if device_map is None and gpus_per_model is None:
+        return {}
+    if device is not None:
+        raise ValueError(f"A model goes to device {device} or is spread over several: leave one of them out.")
+    if gpus_per_model is None:
+        return {"device_map": device_map}
+    if device_map not in (None, "auto"):
+        raise ValueError("gpus_per_model chooses the devices itself: leave device_map out, or 'auto'.")
+    gpus = gpus_of(processes().local_process_index, gpus_per_model, torch.cuda.device_count())
+    return {"device_map": "auto", "max_memory": {gpu: torch.cuda.mem_get_info(gpu)[0] for gpu in gpus}}
+
+
+def _cast(model, dtype):
+    """All weights in one dtype, for some architectures keep parts in another than asked for; buffers never narrower.
+
+    Those are computed, such as the frequencies of rotary positions, and half precision would spoil them.
+    """
+    for weight in model.parameters():
+        if weight.is_floating_point() and weight.device.type != "meta":
+            weight.data = weight.data.to(dtype)
+    for buffer in model.buffers():
+        if buffer.is_floating_point() and buffer.device.type != "meta":
+            buffer.data = buffer.data.to(torch.promote_types(buffer.dtype, dtype))
+
+
+def _trunks(model):
+    """What is compiled of a model: all but the heads, which the engines look into."""
+    if isinstance(model, NextSentenceModel):
+        return [model.core_model]
+    if model.config.is_encoder_decoder:
+        return [model.get_encoder(), model.get_decoder()]
+    if model.base_model is model:
+        raise ValueError(f"A {type(model).__name__} has no part below its head to compile: leave compile out.")
+    return [model.base_model]
 
 
 def _engine(kind, model, tokenizer):

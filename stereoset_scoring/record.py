@@ -11,6 +11,7 @@ from pathlib import Path
 
 from stereoset_scoring import __version__
 from stereoset_scoring.examples import read_example
+from stereoset_scoring.methods.causal import CausalMethod
 from stereoset_scoring.methods.registry import changed_options
 
 NEAR = 1e-4  # nats: what batch, padding or machine may move a float32 score by
@@ -35,6 +36,10 @@ def model_record(source, heads):
                 "architecture": type(head.engine.model).__name__,
                 "dtype": str(head.engine.model.dtype).removeprefix("torch."),
                 "weights_sha256": head.fingerprint,
+                "attention": getattr(head.engine.model.config, "_attn_implementation", None),
+                "compiled": any(part._compiled_call_impl is not None for part in head.engine.model.modules()),
+                "devices": devices(head.engine.model),
+                "quantization": quantization(head.engine.model),
                 "shared_prefixes": head.engine.shares_prefixes,
                 "missing": list(head.missing),
                 "unexpected": list(head.unexpected),
@@ -42,6 +47,34 @@ def model_record(source, heads):
             for kind, head in ((kind, source.head(kind)) for kind in heads)
         },
     }
+
+
+def devices(model):
+    """Names of the devices that a model lies on, "disk" among them."""
+    spread = getattr(model, "hf_device_map", {}).values()
+    return sorted({str(one) for one in spread or (parameter.device for parameter in model.parameters())})
+
+
+def quantization(model):
+    """The name of the method by which a model's weights are quantized; None where they are not."""
+    config = getattr(model.config, "quantization_config", None)
+    name = config.get("quant_method") if isinstance(config, dict) else getattr(config, "quant_method", None)
+    return name and str(getattr(name, "value", name))
+
+
+def beginning_record(method, source):
+    """What a causal method conditions the first token on: where it comes from, its text and how; None for others.
+
+    Args:
+        method: a method.
+        source: the Checkpoint or ModelInMemory that it asks.
+    """
+    if not isinstance(method, CausalMethod):
+        return None
+    tokenizer = source.tokenizer
+    ids, bos = method.beginning(tokenizer)
+    origin = tokenizer.beginning.origin if method.bos_text is None else "bos_text"
+    return {"origin": origin, "text": tokenizer.decode(ids) if ids else "", "bos": bos}
 
 
 def task_record(method, rows, job, scores):

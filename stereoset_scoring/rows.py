@@ -38,6 +38,16 @@ class Row:
     optional: range = range(0)
 
     @property
+    def tokens(self):
+        """How many tokens the model reads for this row alone, the decoder's start token among them."""
+        return len(self.ids) + self.decoder_tokens
+
+    @property
+    def decoder_tokens(self):
+        """How many tokens the decoder reads; 0 where there is none."""
+        return 0 if self.decoder is None else 1 + len(self.decoder)
+
+    @property
     def input(self):
         """All that decides the model's output: rows with equal inputs are computed once."""
         return replace(self, reads=(), optional=range(0))

@@ -161,9 +161,9 @@ class Scorer:
                     "mend or drop the example."
                 )
             for row in recipe.rows:
-                if len(row.ids) > self.max_tokens:
+                if row.tokens > self.max_tokens:
                     raise ValueError(
-                        f"Option {option.id!r} of example {example.id!r} has {len(row.ids)} tokens, more than "
+                        f"Option {option.id!r} of example {example.id!r} has {row.tokens} tokens, more than "
                         f"max_tokens={self.max_tokens}: give a larger budget."
                     )
                 longest = self.source.head(row.head).longest_input
@@ -197,6 +197,12 @@ def load_scorer(
     max_tokens=None,
     next_sentence_head=None,
     next_sentence_pooling=None,
+    attention=None,
+    compile=False,
+    tf32=False,
+    device_map=None,
+    gpus_per_model=None,
+    quantization_config=None,
     **options,
 ):
     """A Scorer for a checkpoint, or for a model in memory.
@@ -217,6 +223,12 @@ def load_scorer(
             model's weights come from there too.
         next_sentence_pooling: what that head reads, where its files do not say so: "pooler", "first", "last" or
             "mean"; None for what the released code reads.
+        attention: "eager", "sdpa", "flash_attention_2" or another that transformers knows; None for its own choice.
+        compile: whether the model, its heads left out, is compiled; pays off on large data alone.
+        tf32: whether float32 matrices are multiplied in TensorFloat-32 where a GPU can; holds for the whole process.
+        device_map: "auto" to spread a model over all devices of this machine, or {part: device}; instead of a device.
+        gpus_per_model: how many GPUs each process of `accelerate launch` spreads its model over.
+        quantization_config: how weights are quantized as they are loaded: what transformers takes, or it as a mapping.
         options: options of the methods, which come before the preset's.
 
     Raises:
@@ -228,22 +240,33 @@ def load_scorer(
         >>> scores = scorer.score(dataset)  # doctest: +SKIP
     """
     # Here, for importing them takes seconds and reading what a scorer is should not.
-    from stereoset_scoring.loading import Checkpoint, ModelInMemory, default_device
+    import torch
+
+    from stereoset_scoring.loading import Checkpoint, ModelInMemory
 
     if (name is None) == (model is None) or (model is None) != (tokenizer is None):
         raise ValueError("Give load_scorer either the name of a checkpoint, or a model and its tokenizer.")
     if model is not None:
         if next_sentence_head is not None:
             raise ValueError("A model in memory takes no next_sentence_head: give load_scorer the checkpoint's name.")
+        if compile or any(one is not None for one in (attention, device_map, gpus_per_model, quantization_config)):
+            raise ValueError("A model in memory is scored where it is and as it is: place and prepare it beforehand.")
         source = ModelInMemory(model, tokenizer)
     else:
         source = Checkpoint(
             name,
             revision,
             dtype,
-            device or default_device(),
+            device,
             trust_remote_code,
             next_sentence_head,
             next_sentence_pooling,
+            attention=attention,
+            compile=compile,
+            device_map=device_map,
+            gpus_per_model=gpus_per_model,
+            quantization_config=quantization_config,
         )
+    if tf32:
+        torch.set_float32_matmul_precision("high")
     return Scorer(source, method, preset, options, max_tokens)

@@ -108,7 +108,7 @@ print(sorted(state.log_history[0]))
 def test_the_options_named_are_those_of_the_scripts(repository):
     text = (repository / "README.md").read_text(encoding="utf-8")
     scripts = "".join(path.read_text(encoding="utf-8") for path in (repository / "scripts").glob("*.py"))
-    assert set(re.findall(r"`(--[a-z-]+)", text)) <= set(re.findall(r'"(--[a-z-]+)"', scripts))
+    assert set(re.findall(r"`(--[a-z0-9-]+)", text)) <= set(re.findall(r'"(--[a-z0-9-]+)"', scripts))
 
 
 def test_the_table_of_methods_is_the_registry(repository):

@@ -1,12 +1,17 @@
 """One model, asked for the log-probabilities of a batch of rows."""
 
 import re
-from contextlib import contextmanager
 from functools import cached_property
 
 import torch
+from torch.nn.utils.rnn import pad_sequence
+from transformers.modeling_outputs import BaseModelOutput
 
+from stereoset_scoring.batching import in_passes
+from stereoset_scoring.engines.budget import Budget, tokens_that_fit
+from stereoset_scoring.engines.devices import input_device
 from stereoset_scoring.engines.padding import pad, visibility
+from stereoset_scoring.engines.projection import LOGITS, ends_in_its_projection, logits_at, seen_by
 from stereoset_scoring.packing import pack
 from stereoset_scoring.rows import GREEDY, Row
 
@@ -30,14 +35,34 @@ class Engine:
         """Whether a row's output is the same beside longer rows."""
         return True
 
+    @property
+    def device(self):
+        """Where the model's inputs go."""
+        return input_device(self.model)
+
     shares_prefixes = False  # whether the shared beginnings of the rows of a unit are computed once
+
+    @cached_property
+    def budget(self):
+        """How much this process puts into one forward pass."""
+        return Budget(tokens_that_fit(self.model))
 
     def log_probs(self, units):
         """ln P, in nats, of each row's reads: a list of lists of float, aligned with the rows of the units in order.
 
-        Computed in one forward pass, or in one for each length where the model does not ignore padding; in float32
-        whatever the model's dtype, float64 models in float64.
+        Computed in one forward pass, or in several: one for each length where the model does not ignore padding, and
+        as many as memory demands. In float32 whatever the model's dtype, float64 models in float64.
+
+        Raises:
+            MemoryError: if a row alone does not fit into memory.
         """
+        return self.budget.spend(units, self.length, self._log_probs_of_units)
+
+    def length(self, unit):
+        """How many tokens a unit takes of a batch."""
+        return sum(len(row.ids) for row in unit)
+
+    def _log_probs_of_units(self, units):
         rows = [row for unit in units for row in unit]
         if len({len(row.ids) for row in rows}) == 1 or self.padding_is_inert:
             return self._log_probs(rows)
@@ -49,28 +74,30 @@ class Engine:
 
     @torch.no_grad()  # not inference_mode: what a model in training caches must stay fit for a backward pass
     def _log_probs(self, rows):
-        places = sorted({(b, position) for b, row in enumerate(rows) for position, _ in row.reads})
-        reads = [[((b, position), token) for position, token in row.reads] for b, row in enumerate(rows)]
+        places, reads = places_and_reads(rows)
         return self._read(self.logits(rows, places), places, reads, rows[0].among)
 
     @staticmethod
-    def _read(logits, places, reads, among=None):
-        """Of (N, V) logits at N places, ln P of the tokens that reads[i] names: [(place, token), …] of row i."""
-        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-        log_totals = (logits if among is None else logits[:, list(among)]).logsumexp(-1)  # (N,)
+    def _read(chunks, places, reads, among=None):
+        """Of logits at N places, in chunks (n, V), ln P of what reads[i] names: [(place, token), …] of row i."""
         index = {place: n for n, place in enumerate(places)}
-        flat = [(index[place], token) for of_row in reads for place, token in of_row]
-        at, tokens = torch.tensor(flat, device=logits.device).unbind(1)  # (R,), (R,)
-        values = iter((logits[at, tokens] - log_totals[at]).tolist())
-        return [[next(values) for _ in of_row] for of_row in reads]
+        flat = torch.tensor([(index[place], token) for of_row in reads for place, token in of_row])  # (R, 2)
+        values, start = torch.empty(len(flat), dtype=torch.float64), 0
+        for logits in chunks:
+            here = (flat[:, 0] >= start) & (flat[:, 0] < start + len(logits))
+            at, tokens = (flat[here] - torch.tensor([start, 0])).to(logits.device).unbind(1)
+            values[here] = _log_probs_of(logits, at, tokens, among).to(values)
+            start += len(logits)
+        read = iter(values.tolist())
+        return [[next(read) for _ in of_row] for of_row in reads]
 
     def logits(self, rows, places):
-        """(N, V) outputs at the N (row, position) places."""
+        """The outputs at the N (row, position) places, in chunks (n, V)."""
         raise NotImplementedError
 
     def inputs(self, rows):
         """The model's inputs for a batch of rows, padded on the right."""
-        device = self.model.device
+        device = self.device
         ids = pad([row.ids for row in rows], self.pad_token_id, device)  # (B, T)
         mask = pad([[1] * len(row.ids) for row in rows], 0, device)  # (B, T)
         inputs = {"input_ids": ids, "attention_mask": mask, "return_dict": True}
@@ -84,44 +111,36 @@ class Engine:
 class LanguageModelEngine(Engine):
     """Models whose output at a position is a distribution over the vocabulary."""
 
+    def log_probs(self, units):
+        """As Engine; where the logits of a batch would be many, they are computed in parts."""
+        tokens = len(units) * max(map(self.length, units))
+        if tokens > self._places_at_once and not self.ends_in_its_projection:
+            self.budget.lower(self._places_at_once)
+        return super().log_probs(units)
+
+    @property
+    def _places_at_once(self):
+        return max(1, LOGITS // self.model.config.get_text_config().vocab_size)
+
     def logits(self, rows, places):
-        """(N, V) outputs at the places; the vocabulary is projected there and nowhere else."""
+        """As Engine; the vocabulary is projected at the places and nowhere else."""
         return self._projected(self.inputs(rows), self.where(rows, places))
 
     def _projected(self, inputs, where):
-        with self._projection_only_at(where) as projected:
-            output = self.model(**inputs)
-        logits = output.prediction_logits if "prediction_logits" in output else output.logits
-        return logits if projected else logits[where]
+        count = len(where[0])
+        in_chunks = count > self._places_at_once and self.ends_in_its_projection
+        return logits_at(self.model, inputs, where, self._places_at_once if in_chunks else count)
+
+    @cached_property
+    @torch.no_grad()
+    def ends_in_its_projection(self):
+        """Whether the projection may be asked without the model: tried once, on a made-up row."""
+        row = Row("", (1, 2, 3), (), (0, 0, 0), decoder=(1, 2))
+        return ends_in_its_projection(self.model, self.inputs([row]))
 
     def where(self, rows, places):
         """The places as index tensors (N,), (N,) into the model's output."""
-        return tuple(torch.tensor(places, device=self.model.device).unbind(1))
-
-    @contextmanager
-    def _projection_only_at(self, where):
-        """Let the projection to the vocabulary see only some positions, on any architecture.
-
-        Yields a list that is empty unless that was done: a head of an unusual make computes everything.
-        """
-        done = []
-        projection = self.model.get_output_embeddings()
-        if projection is None:
-            yield done
-            return
-
-        def only_there(module, inputs):
-            hidden, *others = inputs
-            if hidden.dim() != 3 or done:
-                return None
-            done.append(True)
-            return hidden[where], *others  # (B, T, H) -> (N, H)
-
-        handle = projection.register_forward_pre_hook(only_there)
-        try:
-            yield done
-        finally:
-            handle.remove()
+        return tuple(torch.tensor(places).unbind(1))
 
 
 class CausalEngine(LanguageModelEngine):
@@ -148,13 +167,17 @@ class CausalEngine(LanguageModelEngine):
             for a, b in zip(one, other, strict=True)
         )
 
-    def log_probs(self, units):
-        """As Engine."""
+    def length(self, unit):
+        """As Engine; a packed unit takes the tokens of its tree."""
+        packed = len(unit) > 1 and self.shares_prefixes
+        return len(pack([row.ids for row in unit]).ids) if packed else super().length(unit)
+
+    def _log_probs_of_units(self, units):
         window = getattr(self.model.config.get_text_config(), "sliding_window", None)
         short = window is None or all(len(row.ids) <= window for unit in units for row in unit)
         if self.shares_prefixes and short and any(len(unit) > 1 for unit in units):
             return self._log_probs_of_packs(units)
-        return super().log_probs(units)
+        return super()._log_probs_of_units(units)
 
     @torch.no_grad()
     def _log_probs_of_packs(self, units):
@@ -165,12 +188,12 @@ class CausalEngine(LanguageModelEngine):
             for row, path in zip(unit, tree.paths, strict=True)
         ]
         places = sorted({place for of_row in reads for place, _ in of_row})
-        where = tuple(torch.tensor(places, device=self.model.device).unbind(1))  # (N,), (N,)
+        where = tuple(torch.tensor(places).unbind(1))  # (N,), (N,)
         return self._read(self._projected(self._packed_inputs(packs), where), places, reads)
 
     def _packed_inputs(self, packs):
         """The model's inputs for a batch of trees: ids, positions, and who sees whom."""
-        device, dtype = self.model.device, self.model.dtype
+        device, dtype = self.device, self.model.dtype
         visible = visibility(packs).to(device)  # (B, T, T)
         mask = torch.zeros(visible.shape, dtype=dtype, device=device)
         mask.masked_fill_(~visible, torch.finfo(dtype).min)
@@ -221,7 +244,8 @@ class MaskedEngine(BidirectionalEngine, LanguageModelEngine):
         implementation = self.model.config._attn_implementation
         self.model.set_attn_implementation("eager")  # the only one that gives its weights
         try:
-            attentions = self.model(**self.inputs(rows), output_attentions=True).attentions
+            with seen_by(self.model.get_output_embeddings(), lambda hidden: hidden[:1, 0]):  # its logits are not read
+                attentions = self.model(**self.inputs(rows), output_attentions=True).attentions
         finally:
             self.model.set_attn_implementation(implementation)
         if not attentions:
@@ -238,7 +262,7 @@ class PermutationEngine(BidirectionalEngine, LanguageModelEngine):
         inputs = super().inputs(rows)
         if rows[0].query:
             batch, length = inputs["input_ids"].shape
-            asked = torch.tensor([row.reads[0][0] for row in rows], device=self.model.device)  # (B,)
+            asked = torch.tensor([row.reads[0][0] for row in rows], device=self.device)  # (B,)
             mapping = torch.nn.functional.one_hot(asked, length).to(self.model.dtype)  # (B, T)
             inputs["target_mapping"] = mapping[:, None]  # (B, 1, T)
             inputs["perm_mask"] = mapping[:, None].expand(batch, length, length)  # nobody sees what is asked for
@@ -250,16 +274,52 @@ class PermutationEngine(BidirectionalEngine, LanguageModelEngine):
 
 
 class Seq2SeqEngine(LanguageModelEngine):
-    """Encoder-decoders, read at positions of the decoder."""
+    """Encoder-decoders, read at positions of the decoder; rows with the same input share the encoder's pass."""
+
+    def length(self, unit):
+        """As Engine; each decoder holds all that its encoder says."""
+        return len(unit) * max(row.tokens for row in unit)
+
+    @torch.no_grad()
+    def _log_probs(self, rows):
+        encoded, found = self._encoded(rows), {}
+        for indices in in_passes([row.decoder_tokens for row in rows]):
+            some = [rows[i] for i in indices]
+            places, reads = places_and_reads(some)
+            chunks = self._projected(self._decoding(some, encoded), self.where(some, places))
+            found.update(zip(indices, self._read(chunks, places, reads, some[0].among), strict=True))
+        return [found[i] for i in range(len(rows))]
 
     def inputs(self, rows):
         """The model's inputs, the decoder's with its start token and the likeliest tokens put in where asked."""
-        inputs = super().inputs(rows)
+        return self._decoding(rows, self._encoded(rows))
+
+    def _encoded(self, rows):
+        """The encoder's states (T, H) for each distinct input: {ids: states}."""
+        distinct, encoded = list(dict.fromkeys(row.ids for row in rows)), {}
+        for indices in in_passes([len(ids) for ids in distinct]):
+            inputs = super().inputs([Row("", distinct[i], ()) for i in indices])
+            asked = {name: inputs[name] for name in ("input_ids", "attention_mask", "return_dict")}
+            states = self.model.get_encoder()(**asked).last_hidden_state  # (U, T, H)
+            encoded.update((distinct[i], of_one[: len(distinct[i])]) for i, of_one in zip(indices, states, strict=True))
+        return encoded
+
+    def _decoding(self, rows, encoded):
+        """The model's inputs for some of the rows that were encoded."""
+        states = pad_sequence([encoded[row.ids] for row in rows], batch_first=True)  # (B, T, H)
+        inputs = {
+            "encoder_outputs": BaseModelOutput(states),
+            "attention_mask": pad([[1] * len(row.ids) for row in rows], 0, self.device),  # (B, T)
+            "use_cache": False,
+            "return_dict": True,
+        }
         start = self.model.config.decoder_start_token_id
-        decoder = pad([(start, *row.decoder) for row in rows], self.pad_token_id, self.model.device)  # (B, D)
+        decoder = pad([(start, *row.decoder) for row in rows], self.pad_token_id, self.device)  # (B, D)
         if GREEDY in rows[0].decoder:
-            first = self.model(**inputs, decoder_input_ids=decoder[:, :1]).logits  # (B, 1, V)
-            decoder = torch.where(decoder == GREEDY, first.argmax(-1), decoder)
+            where = torch.arange(len(rows)), torch.zeros(len(rows), dtype=torch.long)
+            chunks = self._projected({**inputs, "decoder_input_ids": decoder[:, :1]}, where)
+            first = torch.cat([logits.argmax(-1) for logits in chunks]).to(decoder.device)  # (B,)
+            decoder = torch.where(decoder == GREEDY, first[:, None], decoder)
         return {**inputs, "decoder_input_ids": decoder}
 
 
@@ -268,12 +328,13 @@ class NextSentenceEngine(BidirectionalEngine):
 
     def first_output(self, rows, length):
         """What the model makes of the first row: (2,)."""
-        return self.logits(rows, None)[0]
+        (logits,) = self.logits(rows, None)
+        return logits[0]
 
     def logits(self, rows, places):
-        """(B, 2) outputs of the head."""
+        """The outputs of the head in one chunk (B, 2)."""
         output = self.model(**self.inputs(rows))
-        return output.seq_relationship_logits if "seq_relationship_logits" in output else output.logits
+        return [output.seq_relationship_logits if "seq_relationship_logits" in output else output.logits]
 
 
 class SentimentEngine(NextSentenceEngine):
@@ -288,8 +349,22 @@ class SentimentEngine(NextSentenceEngine):
         self._negative = negative_class(model.config.id2label)
 
     def logits(self, rows, places):
-        """(B, C) outputs of the classifier, turned such that the negative class is class 0."""
-        return super().logits(rows, places).roll(-self._negative, -1)
+        """The outputs of the classifier in one chunk (B, C), turned such that the negative class is class 0."""
+        (logits,) = super().logits(rows, places)
+        return [logits.roll(-self._negative, -1)]
+
+
+def places_and_reads(rows):
+    """(the places (row, position) at which anything is read, of each row what is read: [(place, token), …])."""
+    reads = [[((b, position), token) for position, token in row.reads] for b, row in enumerate(rows)]
+    return sorted({place for of_row in reads for place, _ in of_row}), reads
+
+
+def _log_probs_of(logits, at, tokens, among):
+    """(R,) ln P of tokens (R,) at the rows (R,) of logits (n, V)."""
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    log_totals = (logits if among is None else logits[:, list(among)]).logsumexp(-1)  # (n,)
+    return logits[at, tokens] - log_totals[at]
 
 
 def negative_class(id2label):

@@ -70,14 +70,15 @@ class TrainedHead:
     path: str
     spec: HeadSpec
 
-    def load(self, config, dtype="auto", trust_remote_code=False):
-        """(NextSentenceModel, names of weights that were left out); its core has the given configuration.
+    def load(self, config, dtype="auto", trust_remote_code=False, attention=None):
+        """(NextSentenceModel, names of weights that were left out); its core has the given configuration and attention.
 
         Raises:
             ValueError: if the file is no file of weights, or they do not fit.
         """
         weights = {name.removeprefix("module."): tensor for name, tensor in read_weights(self.path).items()}
-        core = AutoModel.from_config(copy.deepcopy(config), trust_remote_code=trust_remote_code)
+        how = {} if attention is None else {"attn_implementation": attention}
+        core = AutoModel.from_config(copy.deepcopy(config), trust_remote_code=trust_remote_code, **how)
         _make_room_for_padding(core, weights)
         model = NextSentenceModel(core, self.spec)
         needed = model.state_dict()

@@ -44,7 +44,7 @@ class CausalMethod:
         Raises:
             ValueError: if a beginning-of-sequence token is asked for that the tokenizer does not have.
         """
-        beginning, bos = self._beginning(tokenizer)
+        beginning, bos = self.beginning(tokenizer)
         if bos == "context":
             shift = len(beginning) - 1
             return (self._row(beginning + ids, [(i + shift, ids[i]) for i in wanted], len(beginning)),)
@@ -62,7 +62,12 @@ class CausalMethod:
         optional = range(beginning, reads[0][0])
         return Row(self.head, ids[: reads[-1][0] + 1], tuple(reads), optional=optional)
 
-    def _beginning(self, tokenizer):
+    def beginning(self, tokenizer):
+        """(ids of what the first token of a text is conditioned on, how: "context", "released" or "none").
+
+        Raises:
+            ValueError: as `rows_of`.
+        """
         if self.bos_text is not None:
             beginning = tokenizer.encode_bare(self.bos_text)[:1]
             if not beginning:

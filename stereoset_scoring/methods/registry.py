@@ -169,6 +169,22 @@ def check_options(family, options):
             raise ValueError(f"Option {name} cannot be {value!r}: choose {_one_of(names)}.")
 
 
+def read_option(name, word):
+    """The value that a word of the command line gives an option, by the type that its methods declare.
+
+    "7" is a text where a text is wanted and a number where a number is; what fits none is left to `check_options`.
+    """
+    methods = {method for some in METHODS.values() for method in some}
+    types = {field.type for method in methods for field in fields(method) if field.name == name}
+    choices = [choice for one in types for choice in _choices(one)]
+    if word in choices:
+        return word
+    for choice in choices:
+        if not isinstance(choice, type) and str(choice).lower() == word.lower():
+            return choice
+    return int(word) if int in choices and str not in choices and word.removeprefix("-").isdigit() else word
+
+
 def methods_table():
     """All methods as a Markdown table; a task's default is starred."""
     lines = ["| kind of model | task | method | score | options | source |", "|---|---|---|---|---|---|"]

@@ -45,11 +45,13 @@ MASKED = {
 GROUPED = {"num_key_value_heads": 2, "head_dim": 8}
 CAUSAL = {
     "Bloom": {"n_layer": 2, "n_head": 4},
+    "Cohere": {"num_key_value_heads": 2, "logit_scale": 0.25},
     "Gemma": GROUPED,
     "Gemma2": {**GROUPED, "final_logit_softcapping": 3.0, "attn_logit_softcapping": 5.0, "sliding_window": 6},
     "Gemma3": {**GROUPED, "sliding_window": 6},
     "GPT2": {"n_positions": 80, "n_embd": 32, "n_layer": 2, "n_head": 4},
     "GPTNeoX": {},
+    "Granite": {"num_key_value_heads": 2, "logits_scaling": 3.0},
     "Llama": {"num_key_value_heads": 2},
     "Mamba": {"state_size": 4},
     "OPT": {"ffn_dim": 48, "word_embed_proj_dim": 32},
@@ -59,6 +61,7 @@ CAUSAL = {
 CLASSES = {
     # where the names of configuration and model do not follow from the architecture's
     "GPT2": ("GPT2Config", "GPT2LMHeadModel"),
+    "XLM": ("XLMConfig", "XLMWithLMHeadModel"),
     "Gemma3": ("Gemma3TextConfig", "Gemma3ForCausalLM"),
 }
 TEXTS = [
@@ -431,3 +434,27 @@ def test_vocabulary_is_projected_only_where_something_is_read(
     read = places_read(job, packed="sliding_window" not in table[architecture])
     assert shapes == [(count,) for count in read]
     assert sum(read) < job.forward_tokens
+
+
+AFTERWARDS = {"Cohere", "Gemma2", "Granite", "MobileBert"}  # something happens to their logits, or they come otherwise
+IN_CHUNKS = [
+    *((name, "MaskedLM", MASKED) for name in MASKED),
+    *((name, "CausalLM", CAUSAL) for name in CAUSAL),
+    ("MobileBert", "MaskedLM", {"MobileBert": {"embedding_size": 16, "intra_bottleneck_size": 16}}),
+    ("XLM", "MaskedLM", {"XLM": {"emb_dim": 32, "n_layers": 2, "n_heads": 4, "embed_init_std": 0.3}}),
+]
+
+
+@pytest.mark.parametrize(("architecture", "kind", "table"), IN_CHUNKS)
+def test_logits_of_a_few_places_at_a_time_give_the_same_scores(
+    masked_tokenizers, row, monkeypatch, architecture, kind, table
+):
+    tokenizer = masked_tokenizers["unigram"]
+    model = model_of(architecture, kind, len(tokenizer), table[architecture])
+    rows = [row(context, [context.replace("BLANK", one) for one in fillers], fillers) for context, fillers in CONTEXTS]
+    expected = load_scorer(model=model, tokenizer=tokenizer).score(rows)
+    scorer = load_scorer(model=model, tokenizer=tokenizer)
+    engine = scorer.source.head("masked" if kind == "MaskedLM" else "causal").engine
+    monkeypatch.setattr("stereoset_scoring.engines.engine.LOGITS", 3 * len(tokenizer))
+    assert scorer.score(rows) == [pytest.approx(one, abs=CLOSE) for one in expected]
+    assert engine.ends_in_its_projection is (architecture not in AFTERWARDS)

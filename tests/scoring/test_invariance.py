@@ -248,7 +248,7 @@ def test_half_precision_logits_get_a_float32_softmax(scorer_of, intrasentence, n
     scorer = scorer_of(name, dtype=dtype)
     engine = scorer.source.head(scorer.source.family).engine
     for one in scorer.plan(intrasentence).rows:
-        logits = engine.logits([one], [(0, position) for position, _ in one.reads])
+        (logits,) = engine.logits([one], [(0, position) for position, _ in one.reads])
         assert logits.dtype == getattr(torch, dtype)
         tokens = torch.tensor([[token] for _, token in one.reads])
         expected = logits.detach().float().log_softmax(-1).gather(1, tokens)[:, 0]

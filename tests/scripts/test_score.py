@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 BIAS_TYPES = ["gender", "profession", "race", "religion", "all"]
 
@@ -188,3 +189,45 @@ def test_a_command_line_that_makes_no_sense_is_refused(score_here, tmp_path, opt
     with pytest.raises(SystemExit) as refusal:
         score_here(*options, "--output-dir", tmp_path)
     assert refusal.value.code == 2
+
+
+def test_options_are_read_by_the_types_that_the_methods_declare(scripts):
+    words = ["bos_text=7", "decimals=3", "end=true", "follows=0", "join=none", "average=log", "bos=none", "prefix=12"]
+    assert scripts("score").options([*words, "nonesuch=5"]) == {
+        "bos_text": "7",
+        "decimals": 3,
+        "end": True,
+        "follows": 0,
+        "join": "none",
+        "average": "log",
+        "bos": "none",
+        "prefix": "12",
+        "nonesuch": "5",
+    }
+    assert scripts("score").options(["bos_text=none", "decimals=none"]) == {"bos_text": None, "decimals": None}
+
+
+def test_run_says_how_the_model_was_loaded(score_here, shared, tmp_path):
+    model, place = shared / "oracles" / "models" / "gpt2", ["--device-map", "auto", "--attention", "eager"]
+    score_here("--sample", "--model", model, *place, "--limit", "2", "--output-dir", tmp_path)
+    record = json.loads((tmp_path / "run.json").read_text())
+    head = record["model"]["heads"]["causal"]
+    assert (head["attention"], head["compiled"], head["quantization"]) == ("eager", False, None)
+    assert head["devices"] == ["cpu"] or torch.cuda.is_available()
+    assert record["float32_matmul_precision"] == torch.get_float32_matmul_precision()
+    released = {"origin": "bos", "text": "<|endoftext|>", "bos": "released"}
+    assert record["beginnings"] == {"intrasentence": released, "intersentence": released}
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", "{}", "nowhere.json"])
+def test_quantization_that_names_no_method_is_refused(score_here, tmp_path, capsys, text):
+    with pytest.raises(SystemExit):
+        score_here("--sample", "--quantization", text, "--output-dir", tmp_path)
+    assert "--quantization" in capsys.readouterr().err
+
+
+def test_quantization_is_a_json_object_or_a_file_with_one(scripts, tmp_path):
+    text = '{"quant_method": "bitsandbytes", "load_in_4bit": true}'
+    (tmp_path / "config.json").write_text(text)
+    read = scripts("score").read_quantization
+    assert read(text) == read(str(tmp_path / "config.json")) == {"quant_method": "bitsandbytes", "load_in_4bit": True}

@@ -1,0 +1,85 @@
+"""The projection to the vocabulary: only at the places that are read, and of a bounded number of them at a time."""
+
+from contextlib import contextmanager
+
+import torch
+
+LOGITS = 2**25  # at a time: 128 MiB in float32, and more than enough to keep a device busy
+
+
+@contextmanager
+def seen_by(projection, states_of):
+    """Let a projection to the vocabulary see other hidden states than it is given, on any architecture.
+
+    Yields a list that is empty unless that was done: a head of an unusual make computes everything.
+
+    Args:
+        projection: the module; None for a model that has none.
+        states_of: from the hidden states (B, T, H) that it is given to those (N, H) that it shall see.
+    """
+    done = []
+
+    def only_those(module, inputs):
+        hidden, *others = inputs
+        if hidden.dim() != 3 or done:
+            return None
+        done.append(True)
+        return states_of(hidden), *others
+
+    handle = projection.register_forward_pre_hook(only_those) if projection is not None else None
+    try:
+        yield done
+    finally:
+        if handle is not None:
+            handle.remove()
+
+
+def logits_of(output):
+    """(B, T, V) of a model's output, or (N, V) where its projection saw N places."""
+    return output.prediction_logits if "prediction_logits" in output else output.logits
+
+
+def logits_at(model, inputs, where, at_once):
+    """Yield (n, V) logits at the N places of a batch, at_once of them at a time.
+
+    Args:
+        model: a language model that does nothing after its projection, see `ends_in_its_projection`, or at_once is N.
+        inputs: its inputs.
+        where: index tensors (N,), (N,) into its output.
+        at_once: how many places are projected at a time.
+    """
+    projection, later = model.get_output_embeddings(), []
+
+    def first_places(hidden):
+        first, *rest = hidden[on(hidden, where)].split(at_once)  # (B, T, H) -> (N, H)
+        later.extend(rest)
+        return first
+
+    with seen_by(projection, first_places) as done:
+        logits = logits_of(model(**inputs))
+    yield logits if done else logits[on(logits, where)]
+    del logits
+    for states in later:
+        yield projection(states)
+
+
+def ends_in_its_projection(model, inputs):
+    """Whether a model's output is that of its projection, to the bit; tried on some inputs of one row.
+
+    It is not where logits are scaled, capped or given a bias afterwards, or computed in another way.
+    """
+    projection, seen = model.get_output_embeddings(), []
+
+    def telling(hidden):
+        # None shows a bias, large ones a cap, and all of them a scale.
+        seen.append(torch.cat([hidden[0] * factor for factor in (0, 1, 50)]))
+        return seen[0]
+
+    with seen_by(projection, telling) as done:
+        logits = logits_of(model(**inputs))
+    return bool(done) and torch.equal(logits, projection(seen[0]).to(logits.dtype))
+
+
+def on(tensor, where):
+    """Index tensors on the device of the tensor that they index."""
+    return tuple(index.to(tensor.device) for index in where)

@@ -1,0 +1,44 @@
+"""Padding on the whole English StereoSet, at the default budgets of tokens: planned, not computed."""
+
+import pytest
+
+from stereoset_dataset import load_stereoset
+from stereoset_scoring.scorer import MAX_TOKENS, MAX_TOKENS_ELSEWHERE, load_scorer
+
+LEAST = 0.05  # of the tokens that are no padding
+ASKED = [
+    # checkpoint, task, method
+    ("bert", "intrasentence", "likelihood"),
+    ("bert", "intrasentence", "word_l2r"),
+    ("bert", "intrasentence", "aul"),
+    ("bert", "intersentence", "next_sentence"),
+    ("bert", "intersentence", "aul"),
+    ("roberta", "intrasentence", "likelihood"),
+    ("albert", "intrasentence", "likelihood"),
+    ("gpt2", "intrasentence", "likelihood"),
+    ("gpt2", "intersentence", "conditional"),
+    ("gpt2", "intersentence", "gain"),
+    ("gpt2", "intersentence", "ratio"),
+    ("t5", "intrasentence", "likelihood"),
+    ("t5", "intersentence", "conditional"),
+    ("t5", "intersentence", "next_sentence"),
+    ("mt5", "intersentence", "conditional"),
+]
+
+
+@pytest.fixture(scope="module")
+def english(upstream):
+    return {
+        task: list(load_stereoset(task, split="validation", data_dir=upstream))
+        for task in ("intrasentence", "intersentence")
+    }
+
+
+@pytest.mark.parametrize(("name", "task", "method"), ASKED)
+def test_hardly_anything_is_padding(shared, english, name, task, method):
+    for max_tokens in (MAX_TOKENS_ELSEWHERE, *MAX_TOKENS.values()):
+        scorer = load_scorer(
+            shared / "oracles" / "models" / name, device="cpu", method={task: method}, max_tokens=max_tokens
+        )
+        job = scorer.plan(english[task])
+        assert 0 <= job.padded_tokens - job.forward_tokens < LEAST * job.forward_tokens
