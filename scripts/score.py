@@ -6,16 +6,13 @@
 Writes scores.json (StereoSet's own layout), results.json (the table) and run.json (the record) to --output-dir.
 """
 
-import argparse
-import json
-import os
 import sys
 from contextlib import nullcontext
 from functools import partial
 from math import exp
-from pathlib import Path
 
 import torch
+from command_line import DEFAULTS, config_name, methods_by_task, options, parse_args, task_of
 from report import make_results, render, render_difference
 from saved import load_rows
 from transformers.utils import logging
@@ -23,7 +20,7 @@ from transformers.utils import logging
 from stereoset_scoring.baselines import is_baseline, load_baseline, sentiment_model
 from stereoset_scoring.interruption import Interrupted, listening
 from stereoset_scoring.ledger import Ledger, set_aside
-from stereoset_scoring.methods.registry import METHODS, PRESETS, methods_table, read_option
+from stereoset_scoring.methods.registry import methods_table
 from stereoset_scoring.predictions import option_ids, write_predictions
 from stereoset_scoring.record import beginning_record, identity, model_record, signature, task_record, versions
 from stereoset_scoring.runner import Unreadable, read_everywhere
@@ -31,17 +28,12 @@ from stereoset_scoring.scorer import load_scorer
 from stereoset_scoring.store import claimed, write_json
 from stereoset_scoring.team import Lost, our_team
 
-TASKS = ("intrasentence", "intersentence", "crows_pairs", "intrasentence_pairs")
-TRANSLATED = TASKS[:2]
-TASK_OF = dict.fromkeys(TASKS[2:], "pairs")  # what a scorer calls them
-DEFAULTS = "defaults"
 PROGRESS = "progress"  # the folder, in the output folder, of what was computed so far
-LANGUAGES = ("en", "de", "es", "fr", "tr")
 
 
 def main():
     """One process's part, from start to end; if it fails, the others are told."""
-    args = parse_args()
+    args = parse_args(__doc__)
     if args.list_methods:
         print(methods_table())
         return
@@ -91,7 +83,7 @@ def run(args, team, scorer, data, folder):
     methods = {config: scorer.method(task_of(config)) for config in data}
     ledger = Ledger(
         folder / PROGRESS,
-        {config: identity(record["model"], methods[config], data[config], job) for config, job in jobs.items()},
+        {config: identity(record, methods[config], data[config], job) for config, job in jobs.items()},
     )
     if team.is_main:
         print(headline(record["model"]))
@@ -134,116 +126,6 @@ def go_on(team, ledger):
     return known
 
 
-def parse_args():
-    """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--model",
-        help="hub id or folder of a language model; or a baseline: baseline:ideal, "
-        "baseline:stereotyped, baseline:random, baseline:sentiment=MODEL (hub id or folder of a classifier), "
-        "baseline:ensemble=FILE,FILE,FILE (prediction files of gpt2-large, bert-large-cased, gpt2-medium)",
-    )
-    parser.add_argument("--seed", type=int, default=0, help="of baseline:random")
-    parser.add_argument(
-        "--sample",
-        action="store_true",
-        help="score the built-in examples; without --model, a model built on the spot",
-    )
-    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=TRANSLATED)
-    parser.add_argument("--languages", nargs="+", choices=LANGUAGES, default=["en"])
-    parser.add_argument("--split", choices=("validation", "test"), default="validation")
-    parser.add_argument(
-        "--method",
-        nargs="+",
-        metavar="NAME",
-        help="a method for every task, or TASK=NAME for one: "
-        + ", ".join(sorted({one.name for some in METHODS.values() for one in some})),
-    )
-    parser.add_argument("--preset", choices=sorted(PRESETS), help="the options of somebody's released code")
-    parser.add_argument("--option", nargs="+", metavar="NAME=VALUE", help="options of the methods: see --list-methods")
-    parser.add_argument(
-        "--compare-presets", nargs=2, choices=[DEFAULTS, *sorted(PRESETS)], help="both, and the difference"
-    )
-    parser.add_argument("--list-methods", action="store_true", help="every method with its source, and nothing else")
-    parser.add_argument(
-        "--next-sentence-head",
-        type=Path,
-        metavar="PATH",
-        help="a trained head for the intersentence task: a folder of train_next_sentence.py, or a .pth or .safetensors",
-    )
-    parser.add_argument("--follows", type=int, choices=(0, 1), help="that head's class that means: the option follows")
-    parser.add_argument("--scale", choices=("log", "probability"), default="log", help="what scores.json holds")
-    parser.add_argument("--data-dir", type=Path, help="a mirror of the upstream files, instead of the network")
-    parser.add_argument(
-        "--dtype", default="auto", help="auto (the checkpoint's own), float32, bfloat16, float16 or float64"
-    )
-    parser.add_argument("--attention", help="eager, sdpa, flash_attention_2, …; default: transformers' own choice")
-    parser.add_argument("--compile", action="store_true", help="compile the model, its heads left out")
-    parser.add_argument("--tf32", action="store_true", help="multiply float32 matrices in TensorFloat-32, on a GPU")
-    parser.add_argument("--device-map", choices=("auto",), help="spread one model over all devices of the machine")
-    parser.add_argument(
-        "--gpus-per-model", type=int, metavar="K", help="each process spreads its model over K of its machine's GPUs"
-    )
-    parser.add_argument(
-        "--quantization",
-        type=read_quantization,
-        metavar="JSON",
-        help="how weights are quantized as they are loaded: a JSON object such as "
-        '{"quant_method": "bitsandbytes", "load_in_4bit": true}, or a file that holds one',
-    )
-    parser.add_argument("--revision", help="branch, tag or commit of the model")
-    parser.add_argument("--max-tokens", type=int, help="tokens, padding included, in one forward pass")
-    parser.add_argument("--limit", type=int, help="only the first examples of each task: a PARTIAL result")
-    parser.add_argument(
-        "--keep-going",
-        action="store_true",
-        help="leave out and list examples that cannot be scored, instead of refusing all: a PARTIAL result",
-    )
-    parser.add_argument(
-        "--restart", action="store_true", help="set aside what an interrupted run has computed, and begin anew"
-    )
-    parser.add_argument("--trust-remote-code", action="store_true", help="run code that comes with the model")
-    parser.add_argument("--output-dir", type=Path, help="where the files go")
-    args = parser.parse_args()
-    if args.list_methods:
-        return args
-    if not args.output_dir:
-        parser.error("give an --output-dir for the files")
-    if not args.model and not args.sample:
-        parser.error("give a --model, or --sample to try the machinery")
-    if args.sample and list(args.languages) != ["en"]:
-        parser.error("the sample is English: leave --languages out")
-    if is_baseline(args.model) and not sentiment_model(args.model) and args.scale == "probability":
-        parser.error("a baseline's scores are no logarithms of probabilities: leave --scale out")
-    if (
-        args.device_map
-        and torch.cuda.is_available()
-        and int(os.environ.get("LOCAL_WORLD_SIZE", 1)) > 1
-        and not args.gpus_per_model
-    ):
-        parser.error("every process would spread its model over the same GPUs: give --gpus-per-model")
-    if is_baseline(args.model) and args.compare_presets:
-        parser.error("a baseline has no presets: leave --compare-presets out")
-    if args.limit is not None and args.limit < 1:
-        parser.error("--limit counts examples: give 1 or more")
-    if set(args.languages) != {"en"} and not set(args.tasks) <= set(TRANSLATED):
-        parser.error("pairs are English only: score them without --languages")
-    if args.sample and not set(args.tasks) <= set(TRANSLATED):
-        parser.error("the sample has no pairs: leave them out of --tasks")
-    return args
-
-
-def read_quantization(text):
-    """--quantization as load_scorer takes it: a JSON object, or what a file holds."""
-    try:
-        found = json.loads(text if text.lstrip().startswith("{") else Path(text).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is neither a JSON object nor a file with one ({error})") from error
-    if not isinstance(found, dict) or "quant_method" not in found:
-        raise argparse.ArgumentTypeError(f"{text!r} names no quant_method: give one, such as bitsandbytes")
-    return found
-
-
 def load_data(args, team):
     """{name of the data set's config: its rows}; each machine's first process prepares them for the others."""
     split = "sample" if args.sample else args.split
@@ -251,11 +133,6 @@ def load_data(args, team):
     with team.first_of_machine_first():
         data = {config: load_rows(config, split, args.data_dir, whole=True) for config in configs}
     return {config: rows[: args.limit] for config, rows in data.items()}
-
-
-def config_name(task, language):
-    """The data set's name for a task in a language."""
-    return task if language == "en" else f"{task}_{language}"
 
 
 def load_model(args, team):
@@ -293,28 +170,6 @@ def load_model(args, team):
     )
 
 
-def options(words):
-    """--option as a Scorer takes it: {name: value}."""
-    pairs = dict(word.partition("=")[::2] for word in words or ())
-    return {name: read_option(name, value) for name, value in pairs.items()}
-
-
-def methods_by_task(words):
-    """--method as load_scorer takes it: None, a name, or {task: name}."""
-    if not words or (len(words) == 1 and "=" not in words[0]):
-        return words[0] if words else None
-    pairs = dict(word.partition("=")[::2] for word in words)
-    if not set(pairs) <= set(TASKS) or not all(pairs.values()):
-        raise ValueError(
-            f"--method {' '.join(words)} is neither a name nor TASK=NAME for the tasks {', '.join(TASKS)}."
-        )
-    methods = {}
-    for task, name in pairs.items():
-        if methods.setdefault(TASK_OF.get(task, task), name) != name:
-            raise ValueError(f"--method {' '.join(words)} gives pairs two methods: score each in a run of its own.")
-    return methods
-
-
 def without_unscorable(scorer, data):
     """(the data without the examples that the scorer refuses, {config: {id: why}} of those that have any)."""
     left_out = {}
@@ -347,11 +202,6 @@ def describe(args, team, scorer, jobs):
         "threads": torch.get_num_threads(),
         "versions": versions(),
     }
-
-
-def task_of(config):
-    """What a scorer calls the task of a config."""
-    return TASK_OF.get(config) or config.partition("_")[0]
 
 
 def part_of(args, left_out):

@@ -103,25 +103,27 @@ def task_record(method, rows, job, scores):
     }
 
 
-def identity(model, method, rows, job):
-    """All that the values of a job's rows depend on, beside the arithmetic: what may go on with them must have it all.
+def identity(record, method, rows, job):
+    """All that the values of a job's rows depend on, beside the machine: what may go on with them must have it all.
 
     Args:
-        model: as `model_record` returns it.
+        record: a run's, with "model", "float32_matmul_precision" and "versions".
         method, rows, job: as `task_record`.
     """
+    model = record["model"]
     heads = {kind: model["heads"][kind] for kind in sorted({row.head for row in job.rows})}
     return {
         "model": model["name"] if model["commit"] else None,  # a folder may be elsewhere on another machine
         "revision": model["commit"],
         "dtype": ", ".join(head["dtype"] for head in heads.values()),
+        "float32": record["float32_matmul_precision"],
         "weights": ", ".join(head["weights_sha256"] for head in heads.values()),
         "method": method.name,
         "options": changed_options(method),
         "data": data_sha256(rows),
         "tokens": job.digest,
         "scoring code": code_sha256(),
-        "transformers": versions()["transformers"],
+        "transformers": record["versions"]["transformers"],
     }
 
 
