@@ -95,11 +95,26 @@ def test_an_option_reaches_the_method_and_the_record(score_here, bert, tmp_path,
     assert options == ({} if decimals is None else {"decimals": decimals})
 
 
-def test_options_are_read_as_numbers_and_truths(scripts):
-    words = ["a=3", "b=true", "c=False", "d=none", "e=ids", "f=x=y", "g="]
-    expected = {"a": 3, "b": True, "c": False, "d": None, "e": "ids", "f": "x=y", "g": ""}
-    assert scripts("score").options(words) == expected
-    assert scripts("score").options(None) == {}
+OPTIONS = {
+    "decimals=3": 3,
+    "decimals=none": None,
+    "lowercase=true": True,
+    "sentence_space=False": False,
+    "text=ids": "ids",
+    "bos=none": "none",
+    "bos_text=7": "7",
+    "bos_text=x=y": "x=y",
+    "unknown=": "",
+}
+
+
+@pytest.mark.parametrize(("word", "value"), OPTIONS.items())
+def test_an_option_is_read_by_the_type_that_its_methods_declare(scripts, word, value):
+    assert scripts("command_line").options([word]) == {word.partition("=")[0]: value}
+
+
+def test_no_options_are_none(scripts):
+    assert scripts("command_line").options(None) == {}
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -21,7 +21,7 @@ from stereoset_scoring.sample import build_model
 from stereoset_scoring.scorer import Scorer
 
 FAULTY = Path(__file__).with_name("faulty_score.py")
-BOUND = 60  # seconds in which every process must have ended when another one is gone
+PATIENCE = 300  # seconds that a busy machine may take
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def start(repository):
 
 def finish(process, status=0):
     """Wait for its end; what it printed: (stdout, stderr)."""
-    out, err = process.communicate(timeout=BOUND)
+    out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == status, err[-3000:]
     return out, err
 
@@ -77,7 +77,7 @@ def batches_on_disk(output):
 
 def wait_for_progress(process, output, batches=5):
     """Until some batches are on disk."""
-    deadline = time.monotonic() + BOUND
+    deadline = time.monotonic() + PATIENCE
     while batches_on_disk(output) < batches:
         assert process.poll() is None, process.communicate()[1][-3000:]
         assert time.monotonic() < deadline, "nothing was recorded"
@@ -135,7 +135,9 @@ def test_the_others_end_when_one_of_them_is_killed_and_one_alone_goes_on_to_the_
     workers = [one for one in psutil.Process(launcher.pid).children() if str(FAULTY) in one.cmdline()]
     assert len(workers) == 2
     workers[1].kill()
+    killed = time.monotonic()
     _, err = finish(launcher, 1)
+    assert time.monotonic() - killed < 60
     assert "SIGKILL" in err
     assert not any(worker.is_running() and worker.status() != psutil.STATUS_ZOMBIE for worker in workers)
     finish(start(options, tmp_path))

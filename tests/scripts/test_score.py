@@ -229,5 +229,5 @@ def test_quantization_that_names_no_method_is_refused(score_here, tmp_path, caps
 def test_quantization_is_a_json_object_or_a_file_with_one(scripts, tmp_path):
     text = '{"quant_method": "bitsandbytes", "load_in_4bit": true}'
     (tmp_path / "config.json").write_text(text)
-    read = scripts("score").read_quantization
+    read = scripts("command_line").read_quantization
     assert read(text) == read(str(tmp_path / "config.json")) == {"quant_method": "bitsandbytes", "load_in_4bit": True}
