@@ -96,8 +96,8 @@ def test_an_option_reaches_the_method_and_the_record(score_here, bert, tmp_path,
 
 
 def test_options_are_read_as_numbers_and_truths(scripts):
-    words = ["a=3", "b=true", "c=False", "d=none", "e=ids", "f=x=y", "g="]
-    expected = {"a": 3, "b": True, "c": False, "d": None, "e": "ids", "f": "x=y", "g": ""}
+    words = ["decimals=3", "lowercase=true", "end=False", "text=ids", "bos_text=x=y", "prefix="]
+    expected = {"decimals": 3, "lowercase": True, "end": False, "text": "ids", "bos_text": "x=y", "prefix": ""}
     assert scripts("score").options(words) == expected
     assert scripts("score").options(None) == {}
 
