@@ -252,5 +252,5 @@ if __name__ == "__main__":
     except Interrupted as end:
         print("score.py: asked to end; the same command goes on from here.", file=sys.stderr)
         raise end
-    except (ValueError, OSError, Unreadable, Lost) as refusal:
+    except (ValueError, OSError, MemoryError, Unreadable, Lost) as refusal:
         sys.exit(f"score.py: {refusal}")
