@@ -4,7 +4,6 @@ python benchmarks/profile_scoring.py [--examples 50] [--write]
 """
 
 import argparse
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -81,4 +80,4 @@ def render(shares):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

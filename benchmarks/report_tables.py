@@ -24,9 +24,9 @@ def _speed_up(outcome):
         spread(seconds["ours"]),
         spread(seconds["theirs"]) if "theirs" in seconds else "not installed",
         speed_up_in_words(outcome),
-        f"{comparison.floor}×",
-        f"{comparison.aim}×",
-        "-" if outcome.limit is None else f"{outcome.limit:.2f}×",
+        f"{comparison.floor}x",
+        f"{comparison.aim}x",
+        "-" if outcome.limit is None else f"{outcome.limit:.2f}x",
         f"{spread([100 * share for share in outcome.shares], 0)} %",
     ]
 
@@ -39,7 +39,7 @@ def speed_up_in_words(outcome):
         return f"none: they differ by {outcome.difference:.1e} nats"
     ratios = outcome.speed_ups
     below = " **below the floor**" if outcome.speed_up < outcome.comparison.floor else ""
-    return f"{outcome.speed_up:.2f}× ({min(ratios):.2f}-{max(ratios):.2f}){below}"
+    return f"{outcome.speed_up:.2f}x ({min(ratios):.2f}-{max(ratios):.2f}){below}"
 
 
 def _counts(outcomes):
@@ -79,7 +79,7 @@ def precision_table(precisions):
                 one.work,
                 spread(one.seconds["float32"]),
                 spread(one.seconds["bfloat16"]),
-                f"{middle(one.seconds['float32']) / middle(one.seconds['bfloat16']):.2f}×",
+                f"{middle(one.seconds['float32']) / middle(one.seconds['bfloat16']):.2f}x",
                 f"{spread([100 * share for share in one.shares], 0)} %",
                 f"{one.difference:.2g}",
                 f"{one.near_ties['float32']} → {one.near_ties['bfloat16']}",

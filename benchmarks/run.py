@@ -7,7 +7,6 @@ python benchmarks/run.py --quick    # tiny models and few examples: to see that 
 import argparse
 import os
 import platform
-import sys
 import tempfile
 from pathlib import Path
 
@@ -141,4 +140,4 @@ def llamas(args, texts, rows):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
