@@ -7,6 +7,7 @@ python benchmarks/run.py --quick    # tiny models and few examples: to see that 
 import argparse
 import os
 import platform
+import sys
 import tempfile
 from pathlib import Path
 
@@ -94,9 +95,10 @@ def measure(args):
     def rows(comparison):
         return examples[comparison.task][: args.examples]
 
-    outcomes = [
-        compare(one, *ready(one.family), rows(one), args.rounds) for one in COMPARISONS if one.name in args.only
-    ]
+    outcomes = []
+    for comparison in (one for one in COMPARISONS if one.name in args.only):
+        print(f"… {comparison.name}", file=sys.stderr, flush=True)
+        outcomes.append(compare(comparison, *ready(comparison.family), rows(comparison), args.rounds))
     if outcomes:
         yield comparison_tables(outcomes)
     if BFLOAT16 in args.only:
