@@ -11,8 +11,7 @@ from meter import matrices_of
 from rounds import alternate
 
 from stereoset_scoring import load_scorer
-
-NEAR = 1e-4  # nats, as in run.json
+from stereoset_scoring.record import NEAR
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,7 @@ class Precision:
         seconds: of "float32" and "bfloat16", one figure a round.
         shares: of each round, bfloat16's useful multiply-adds over what bfloat16 matrix products would do.
         difference: the largest between the scores, in nats.
-        near_ties: pairs of options of an example that are closer than NEAR, of each dtype.
+        near_ties: pairs of options of an example that are closer than NEAR, ties among them, of each dtype.
         changed: share of the pairs of options whose order changes.
     """
 
@@ -34,13 +33,6 @@ class Precision:
     difference: float
     near_ties: dict
     changed: float
-
-
-def has_fast_bfloat16(device):
-    """Whether the device multiplies bfloat16 in hardware."""
-    if torch.device(device).type == "cuda":
-        return torch.cuda.is_bf16_supported()
-    return torch.cpu._is_avx512_bf16_supported()
 
 
 def compare_precisions(comparison, model, tokenizer, rows, rounds):
@@ -65,7 +57,7 @@ def compare_precisions(comparison, model, tokenizer, rows, rounds):
             for taken, rate in zip(seconds["bfloat16"], found["rate"], strict=True)
         ],
         largest_difference(exact, rough),
-        {name: sum(abs(gap) < NEAR for gap in some) for name, some in gaps.items()},
+        {name: sum(abs(gap) <= NEAR for gap in some) for name, some in gaps.items()},
         sum((a > 0) != (b > 0) for a, b in zip(*gaps.values(), strict=True)) / len(gaps["float32"]),
     )
 

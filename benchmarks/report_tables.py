@@ -69,7 +69,7 @@ def precision_table(precisions):
         "speed-up",
         "share of bfloat16's matrix rate",
         "largest difference, nats",
-        "near-ties",
+        "ties and near-ties",
         "order changed",
     ]
     return table(

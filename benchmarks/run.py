@@ -5,7 +5,6 @@ python benchmarks/run.py --quick    # tiny models and few examples: to see that 
 """
 
 import argparse
-import os
 import platform
 import sys
 import tempfile
@@ -14,8 +13,9 @@ from pathlib import Path
 import torch
 from comparisons import COMPARISONS, compare, installed
 from examples import load_examples, mirror, texts_of
+from machine import has_fast_bfloat16, machine
 from page import write_between
-from precision import compare_precisions, has_fast_bfloat16
+from precision import compare_precisions
 from report_tables import comparison_tables, growth_table, llama_table, precision_table, start_up_table
 from shapes import make_causal, make_masked
 from transformers.utils import logging
@@ -33,7 +33,7 @@ def main():
     torch.set_num_threads(args.threads)
     logging.set_verbosity_error()
     logging.disable_progress_bar()
-    sections = [machine(args)]
+    sections = [stamp(args)]
     print(sections[0], flush=True)
     for section in measure(args):
         print(f"\n{section}", flush=True)
@@ -58,26 +58,16 @@ def parse_args():
     return args
 
 
-def machine(args):
+def stamp(args):
     """What the figures were taken on, and of what."""
     versions = ", ".join(f"{name} {installed(name) or 'not installed'}" for name in PACKAGES)
     data = "the built-in sample" if mirror() is None else "StereoSet, English, validation"
     return (
-        f"{processor()}, {os.cpu_count()} cores, {args.threads} threads"
-        f"{f', {torch.cuda.get_device_name(args.device)}' if args.device != 'cpu' else ''}. "
+        f"{machine(args.device)}, {args.threads} threads. "
         f"Python {platform.python_version()}, {versions}. The first {args.examples} examples of a task of {data}; "
         f"medians of {args.rounds} rounds, smallest and largest in brackets."
         + (" QUICK: tiny models, whose figures say nothing." if args.quick else "")
     )
-
-
-def processor():
-    """The processor's name, as far as the system tells it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
 
 
 def measure(args):
