@@ -16,7 +16,14 @@ from examples import load_examples, mirror, texts_of
 from machine import has_fast_bfloat16, machine
 from page import write_between
 from precision import compare_precisions
-from report_tables import comparison_tables, growth_table, llama_table, precision_table, start_up_table
+from report_tables import (
+    comparison_tables,
+    growth_table,
+    llama_table,
+    precision_table,
+    speed_up_in_words,
+    start_up_table,
+)
 from shapes import make_causal, make_masked
 from transformers.utils import logging
 
@@ -89,6 +96,8 @@ def measure(args):
     for comparison in (one for one in COMPARISONS if one.name in args.only):
         print(f"… {comparison.name}", file=sys.stderr, flush=True)
         outcomes.append(compare(comparison, *ready(comparison.family), rows(comparison), args.rounds))
+        # At once, for the whole takes long: what is interrupted has told what it knew.
+        print(f"  {speed_up_in_words(outcomes[-1])}", file=sys.stderr, flush=True)
     if outcomes:
         yield comparison_tables(outcomes)
     if BFLOAT16 in args.only:
