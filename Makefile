@@ -5,12 +5,13 @@ LAUNCH = .venv/bin/accelerate launch --num_machines 1 --num_processes 1 --mixed_
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help score test lint suite test-compat clean
+.PHONY: help score test lint suite test-compat benchmark clean
 
 help:
 	@echo 'make score        score the built-in sample and print its table (sets up .venv)'
 	@echo 'make test         lint and test (sets up .venv)'
 	@echo 'make test-compat  test data and metric with the oldest datasets supported (sets up .venv-compat)'
+	@echo 'make benchmark    measure the speed, against others and against the machine (sets up .venv-benchmark)'
 	@echo 'make clean        remove what these made'
 	@echo 'Another Python: make PYTHON=python3.12 …'
 
@@ -29,8 +30,11 @@ suite: .venv/installed
 test-compat: .venv-compat/installed
 	.venv-compat/bin/python -m pytest tests/dataset tests/metric
 
+benchmark: .venv-benchmark/installed
+	.venv-benchmark/bin/python benchmarks/run.py
+
 clean:
-	rm -rf .venv .venv-compat build runs *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-compat .venv-benchmark build runs *.egg-info .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps are newer than what the environments were made from.
@@ -38,9 +42,12 @@ clean:
 .venv/installed: CONSTRAINTS = constraints.txt
 .venv-compat/installed: REQUIREMENTS = --editable . pytest hypothesis
 .venv-compat/installed: CONSTRAINTS = constraints-compat.txt
+.venv-benchmark/installed: REQUIREMENTS = --editable '.[scoring]' --requirement benchmarks/requirements.txt
+.venv-benchmark/installed: CONSTRAINTS = constraints.txt
 .venv/installed: constraints.txt
 .venv-compat/installed: constraints-compat.txt
-.venv/installed .venv-compat/installed: setup.cfg pyproject.toml
+.venv-benchmark/installed: constraints.txt benchmarks/requirements.txt
+.venv/installed .venv-compat/installed .venv-benchmark/installed: setup.cfg pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo '$(PYTHON) is missing or older than 3.11: name another one, as in make PYTHON=python3.12.' >&2; exit 1; }
 	@echo 'Installing into $(@D); the first time takes minutes.'

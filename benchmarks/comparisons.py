@@ -1,0 +1,191 @@
+"""The works that are compared, each with the same quantity by other means, and how a comparison is run."""
+
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+
+import peers
+from arithmetic import Load, multiply_adds, useful_load
+from matrix_rate import matrix_rate
+from meter import matrices_of, metered
+from rounds import alternate, middle
+
+from stereoset_scoring import load_scorer
+
+SAME = 1e-3  # nats: sums over a sentence in float32 that differ by more are not the same quantity
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One work, done by us and by somebody else.
+
+    Attributes:
+        name: what --only calls it.
+        work: in words.
+        against: in words.
+        package: what must be installed for it, with the version that the figures are of; None for nothing.
+        family: the kind of model, "causal" or "masked".
+        task: whose examples.
+        method: our method.
+        options: its options, chosen such that it computes what the other computes.
+        peer: prepares the other, see `peers`.
+        floor: the speed-up under which we would have failed.
+        aim: the speed-up that we are after.
+    """
+
+    name: str
+    work: str
+    against: str
+    package: str | None
+    family: str
+    task: str
+    method: str
+    options: dict
+    peer: object
+    floor: float
+    aim: float
+
+
+CAUSAL = {"bos": "context", "reduction": "sum"}
+COMPARISONS = (
+    Comparison(
+        name="causal_intrasentence_lm_eval",
+        work="causal intrasentence `likelihood`",
+        against="lm-eval `HFLM.loglikelihood`, batch 32",
+        package="lm_eval",
+        family="causal",
+        task="intrasentence",
+        method="likelihood",
+        options=CAUSAL,
+        peer=peers.lm_eval_sentences,
+        floor=1.8,
+        aim=2.3,
+    ),
+    Comparison(
+        name="causal_intrasentence_minicons",
+        work="causal intrasentence `likelihood`",
+        against="minicons `IncrementalLMScorer`, batch 32",
+        package="minicons",
+        family="causal",
+        task="intrasentence",
+        method="likelihood",
+        options=CAUSAL,
+        peer=peers.minicons_sentences,
+        floor=2.7,
+        aim=3.7,
+    ),
+    Comparison(
+        name="causal_intersentence_lm_eval",
+        work="causal intersentence `conditional`",
+        against="lm-eval `HFLM.loglikelihood`, batch 32",
+        package="lm_eval",
+        family="causal",
+        task="intersentence",
+        method="conditional",
+        options={"reduction": "sum", "border": "length"},
+        peer=peers.lm_eval_after_context,
+        floor=1.8,
+        aim=2.2,
+    ),
+    Comparison(
+        name="masked_pseudo_likelihood_minicons",
+        work="masked `pll`",
+        against="minicons `MaskedLMScorer`, batch 32",
+        package="minicons",
+        family="masked",
+        task="intrasentence",
+        method="pll",
+        options={},
+        peer=peers.minicons_pseudo_likelihood,
+        floor=1.9,
+        aim=2.2,
+    ),
+    Comparison(
+        name="masked_likelihood_plain",
+        work="masked `likelihood`",
+        against="the plain way, batch 32",
+        package=None,
+        family="masked",
+        task="intrasentence",
+        method="likelihood",
+        options={},
+        peer=peers.plain_likelihood,
+        floor=3.3,
+        aim=4.2,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came out of a comparison.
+
+    Attributes:
+        comparison: the Comparison.
+        difference: the largest difference between the two, in nats.
+        useful: our Load, as little as can be.
+        spent: the other's Load, padding included; None where the other is absent.
+        limit: multiply-adds of the other over the useful ones of ours.
+        seconds: of "ours" and "theirs", one figure a round.
+        shares: of each round, our useful multiply-adds over what the machine's matrix products would do in that time.
+    """
+
+    comparison: Comparison
+    difference: float | None
+    useful: Load
+    spent: Load | None
+    limit: float | None
+    seconds: dict = field(repr=False)
+    shares: list
+
+    @property
+    def same(self):
+        """Whether both computed the same."""
+        return self.difference is not None and self.difference <= SAME
+
+    @property
+    def speed_ups(self):
+        """How many times as long the other took, of each round."""
+        return [theirs / ours for ours, theirs in zip(self.seconds["ours"], self.seconds["theirs"], strict=True)]
+
+    @property
+    def speed_up(self):
+        """The ratio of the medians; None where the two did not compute the same."""
+        return middle(self.seconds["theirs"]) / middle(self.seconds["ours"]) if self.same else None
+
+
+def installed(package):
+    """A package's version; None where it is absent."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def compare(comparison, model, tokenizer, rows, rounds):
+    """The Outcome of a Comparison; of our side alone where the other is not installed."""
+    scorer = load_scorer(model=model, tokenizer=tokenizer, method=comparison.method, **comparison.options)
+    works = {"ours": lambda: scorer.score(rows)}
+    job, matrices = scorer.plan(rows), matrices_of(model)
+    difference = spent = limit = None
+    useful = useful_load(job)
+    needed = multiply_adds(matrices, useful)
+    if comparison.package is None or installed(comparison.package):
+        works["theirs"] = comparison.peer(model, tokenizer, rows)
+        with metered(model) as loads:
+            theirs = works["theirs"]()
+        spent = sum(loads, Load())
+        limit = multiply_adds(matrices, spent) / needed
+        difference = largest_difference(works["ours"](), theirs)
+    works["rate"] = lambda: matrix_rate(matrices, useful, len(job.batches), model)
+    seconds, found = alternate(works, rounds)
+    shares = [needed / taken / rate for taken, rate in zip(seconds["ours"], found["rate"], strict=True)]
+    return Outcome(comparison, difference, useful, spent, limit, seconds, shares)
+
+
+def largest_difference(first, second):
+    """Of two nested lists of scores, in nats."""
+    return max(
+        abs(a - b)
+        for of_first, of_second in zip(first, second, strict=True)
+        for a, b in zip(of_first, of_second, strict=True)
+    )

@@ -1,0 +1,29 @@
+"""How long scripts/score.py takes to reach its first batch, beside a process that only imports the libraries."""
+
+from pathlib import Path
+
+from processes import command_of_score, prepared, run
+from rounds import alternate
+
+LIMIT = 1.5
+
+# Both end in the same abrupt way, at the moment that counts.
+IMPORTS = "import os, torch, transformers, datasets; os._exit(0)"
+TO_FIRST_BATCH = """
+import os, runpy, sys
+from stereoset_scoring.scorer import Scorer
+Scorer.log_probs = lambda self, units: os._exit(0)
+sys.argv = sys.argv[1:]
+sys.path[0] = os.path.dirname(sys.argv[0])
+runpy.run_path(sys.argv[0], run_name="__main__")
+sys.exit("score.py ended without a batch")
+"""
+
+
+def measure_start_up(folder, model, tokenizer, rounds):
+    """{"imports": seconds of each round, "score.py": seconds of each round}."""
+    folder = Path(folder)
+    words = command_of_score(prepared(folder / "model", model, tokenizer), folder / "scores", "--limit", "8")
+    run(words)  # prepares the data
+    works = {"imports": lambda: run(["-c", IMPORTS]), "score.py": lambda: run(["-c", TO_FIRST_BATCH, *words])}
+    return alternate(works, rounds)[0]
