@@ -29,6 +29,27 @@ def by_tokens(lengths, max_tokens, large_enough=LARGE_ENOUGH):
     return batches
 
 
+def side_by_side(lengths, width):
+    """Groups of indices into lengths, each of which adds up to no more than a width, where one alone is not longer.
+
+    The longest that fits is always taken next, so that short ones fill what long ones leave.
+    """
+    waiting = {}
+    for i in sorted(range(len(lengths)), reverse=True):
+        waiting.setdefault(lengths[i], []).append(i)
+    groups = []
+    while waiting:
+        group, room = [], max(width, max(waiting))
+        while fitting := [length for length in waiting if length <= room]:
+            length = max(fitting)
+            group.append(waiting[length].pop())
+            room -= length
+            if not waiting[length]:
+                del waiting[length]
+        groups.append(group)
+    return groups
+
+
 def in_passes(lengths):
     """Batches of indices into the lengths of what one batch holds, to be computed one after the other.
 

@@ -4,9 +4,11 @@ import hashlib
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
-from stereoset_scoring.batching import by_tokens, in_passes
+from stereoset_scoring.batching import by_tokens, in_passes, side_by_side
 from stereoset_scoring.packing import pack
 from stereoset_scoring.rows import GREEDY, Recipe, Row
+
+FOREST = 128  # tokens in which trees stand side by side: attention, which looks at all of them, still costs little
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,9 @@ def make_job(recipes, max_tokens, shares_prefixes=lambda head: False):
             # Units of different numbers of decoders are kept apart: each decoder holds all that its encoder says.
             kinds.setdefault((kind, len(unit) if rows[unit[0]].decoder is not None else 1), []).append(unit)
     batches, forward_tokens, padded_tokens = [], 0, 0
-    for units in kinds.values():
+    for (kind, _), units in kinds.items():
+        if shares_prefixes(kind[0]):
+            units = _planted(units, rows, min(FOREST, max_tokens))
         plan = by_tokens([_size([rows[i] for i in unit]) for unit in units], max_tokens)
         for batch in plan:
             batches.append([units[i] for i in batch])
@@ -156,6 +160,12 @@ def computed_tokens(units):
 def _units(group, rows, max_tokens):
     """A group of rows as one unit, or each row as one where together they are larger than a batch may be."""
     return [group] if _size([rows[i] for i in group]) <= max_tokens else [[i] for i in group]
+
+
+def _planted(units, rows, width):
+    """Units side by side in units of about equal size: nothing is padded, and no tree sees another."""
+    forests = side_by_side([_size([rows[i] for i in unit]) for unit in units], width)
+    return [[i for tree in forest for i in units[tree]] for forest in forests]
 
 
 def _size(unit):

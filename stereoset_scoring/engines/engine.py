@@ -361,10 +361,14 @@ def places_and_reads(rows):
 
 
 def _log_probs_of(logits, at, tokens, among):
-    """(R,) ln P of tokens (R,) at the rows (R,) of logits (n, V)."""
+    """(R,) ln P of tokens (R,) at the rows (R,) of logits (n, V), which are gone afterwards."""
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-    log_totals = (logits if among is None else logits[:, list(among)]).logsumexp(-1)  # (n,)
-    return logits[at, tokens] - log_totals[at]
+    wanted = logits[at, tokens]
+    if among is not None:
+        logits = logits[:, list(among)]
+    highest = logits.amax(-1, keepdim=True)  # (n, 1)
+    log_totals = logits.sub_(highest).exp_().sum(-1).log_() + highest[:, 0]  # (n,), with no further (n, V)
+    return wanted - log_totals[at]
 
 
 def negative_class(id2label):

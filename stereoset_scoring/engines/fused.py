@@ -21,4 +21,3 @@ def fused(model):
     finally:
         for module, name, child in spelled_out:
             setattr(module, name, child)
-

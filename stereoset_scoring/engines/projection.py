@@ -1,8 +1,10 @@
 """The projection to the vocabulary: only at the places that are read, and of a bounded number of them at a time."""
 
+import math
 from contextlib import contextmanager
 
 import torch
+from torch.nn import Linear
 
 LOGITS = 2**25  # at a time: 128 MiB in float32, and more than enough to keep a device busy
 
@@ -40,7 +42,7 @@ def logits_of(output):
 
 
 def logits_at(model, inputs, where, at_once):
-    """Yield (n, V) logits at the N places of a batch, at_once of them at a time.
+    """Yield (n, V) logits at the N places of a batch, at_once of them at a time; one's memory may be the next one's.
 
     Args:
         model: a language model that does nothing after its projection, see `ends_in_its_projection`, or at_once is N.
@@ -49,18 +51,45 @@ def logits_at(model, inputs, where, at_once):
         at_once: how many places are projected at a time.
     """
     projection, later = model.get_output_embeddings(), []
+    in_place = at_once < len(where[0]) and is_plain(projection)
 
     def first_places(hidden):
-        first, *rest = hidden[on(hidden, where)].split(at_once)  # (B, T, H) -> (N, H)
-        later.extend(rest)
-        return first
+        states = hidden[on(hidden, where)]  # (B, T, H) -> (N, H)
+        first = 0 if in_place else at_once
+        later.extend(
+            states[first:].tensor_split(math.ceil((len(states) - first) / at_once)) if first < len(states) else ()
+        )
+        return states[:first]
 
     with seen_by(projection, first_places) as done:
         logits = logits_of(model(**inputs))
-    yield logits if done else logits[on(logits, where)]
+    if not in_place:
+        yield logits if done else logits[on(logits, where)]
     del logits
-    for states in later:
-        yield projection(states)
+    if in_place:
+        yield from _in_place(projection, later)
+    else:
+        for states in later:
+            yield projection(states)
+
+
+def is_plain(projection):
+    """Whether a projection is a matrix on the CPU, maybe with a bias, and nothing else that looks at it."""
+    hooked = projection is None or any(map(len, (projection._forward_hooks, projection._forward_pre_hooks)))
+    on_cpu = type(projection) is Linear and projection.weight.device.type == "cpu"
+    return on_cpu and not hooked and not torch.is_autocast_enabled("cpu")
+
+
+def _in_place(projection, chunks):
+    """Yield the logits of chunks of states, all in the same memory: on a CPU, new memory costs as much as a softmax."""
+    room = chunks[0].new_empty(len(chunks[0]), projection.out_features)
+    for states in chunks:
+        logits = room[: len(states)]
+        if projection.bias is None:
+            torch.mm(states, projection.weight.t(), out=logits)
+        else:
+            torch.addmm(projection.bias, states, projection.weight.t(), out=logits)
+        yield logits
 
 
 def ends_in_its_projection(model, inputs):

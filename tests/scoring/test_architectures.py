@@ -10,6 +10,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre
 from transformers import PreTrainedTokenizerFast
 
 from stereoset_scoring import load_scorer
+from stereoset_scoring.runner import Unreadable
 
 CLOSE = 1e-4  # float32, in nats
 
@@ -271,7 +272,7 @@ def test_attention_received_is_that_of_one_text_at_a_time(masked_tokenizers, row
 def test_model_without_attention_is_refused_what_weighs_by_it(masked_tokenizers, row):
     tokenizer, sizes = masked_tokenizers["wordpiece"], {"hidden_size": 32, "num_hidden_layers": 1}
     model = transformers.FNetForMaskedLM(transformers.FNetConfig(vocab_size=len(tokenizer), **sizes)).eval()
-    with pytest.raises(ValueError, match=r"FNetForMaskedLM has no attention.*choose aul"):
+    with pytest.raises(Unreadable, match=r"FNetForMaskedLM has no attention.*choose aul"):
         load_scorer(model=model, tokenizer=tokenizer, method="aula").score([row("It was BLANK.", ["It was calm."])])
 
 

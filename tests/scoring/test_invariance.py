@@ -1,13 +1,16 @@
 """What must not change a score: batches, order, padding, layout, precision's neighbours, the model's own mode."""
 
 import random
+from contextlib import nullcontext
 
 import pytest
 import torch
 from datasets import Dataset
 from transformers import ConvBertConfig, ConvBertForMaskedLM, FNetConfig, FNetForMaskedLM
+from transformers.activations import NewGELUActivation
 
 from stereoset_scoring import load_scorer
+from stereoset_scoring.engines.projection import _in_place
 from stereoset_scoring.packing import pack
 
 KINDS = [
@@ -264,3 +267,23 @@ def test_checkpoint_is_held_in_the_dtype_asked_for(scorer_of, dtype):
 
 def test_dtype_is_the_checkpoints_own_where_none_is_asked_for(folder):
     assert load_scorer(folder("bert"), device="cpu").source.head("masked").engine.model.dtype == torch.float32
+
+
+def test_a_spelled_out_activation_is_fused_while_scoring_and_put_back_afterwards(scorer_of, intrasentence, monkeypatch):
+    scorer = scorer_of("gpt2", dtype="float32")
+    model = scorer.source.head("causal").engine.model
+    before = [type(module) for module in model.modules()]
+    assert NewGELUActivation in before
+    scores = scorer.score(intrasentence)
+    assert [type(module) for module in model.modules()] == before
+    monkeypatch.setattr("stereoset_scoring.engines.fused.fused", lambda model: nullcontext())
+    for fused, plain in zip(scores, scorer.score(intrasentence), strict=True):
+        assert fused == pytest.approx(plain, rel=1e-5)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_logits_in_the_same_memory_are_those_of_the_projection(bias):
+    projection, states = torch.nn.Linear(5, 11, bias=bias), torch.randn(7, 5)
+    with torch.no_grad():
+        chunks = [logits.clone() for logits in _in_place(projection, states.tensor_split(3))]
+        torch.testing.assert_close(torch.cat(chunks), projection(states))

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from stereoset_scoring.attribute import aligned_fillers, fill, released_word
-from stereoset_scoring.batching import LARGE_ENOUGH, SIMILAR, by_tokens
+from stereoset_scoring.batching import LARGE_ENOUGH, SIMILAR, by_tokens, side_by_side
 from stereoset_scoring.engines.padding import visibility
 from stereoset_scoring.examples import Example, Option, read_example
 from stereoset_scoring.job import make_job
@@ -36,6 +36,18 @@ def test_batches_hold_every_index_once_under_the_budget_longest_first(drawn):
     assert all(len(batch) * max(lengths[i] for i in batch) <= budget for batch in batches)
     order = [lengths[i] for batch in batches for i in batch]
     assert order == sorted(order, reverse=True)
+
+
+@given(lengths_and_budget(), st.integers(1, 80))
+def test_what_stands_side_by_side_fills_the_width_and_nothing_is_left_over(drawn, width):
+    lengths, _ = drawn
+    groups = side_by_side(lengths, width)
+    assert sorted(i for group in groups for i in group) == list(range(len(lengths)))
+    taken = [sum(lengths[i] for i in group) for group in groups]
+    assert all(one <= max(width, lengths[group[0]]) for one, group in zip(taken, groups, strict=True))
+    for i, group in enumerate(groups):  # nothing that comes later would have fitted
+        room = max(width, lengths[group[0]]) - taken[i]
+        assert all(lengths[j] > room for later in groups[i + 1 :] for j in later)
 
 
 @given(lengths_and_budget())
@@ -243,7 +255,7 @@ def test_a_token_of_a_pack_sees_its_own_beginning_and_nothing_else(sequences):
 
 
 @given(st.lists(st.lists(RECIPES, min_size=1, max_size=3), max_size=4), st.integers(4, 40))
-def test_units_of_a_shared_prefix_are_of_one_example_and_keep_the_budget(recipes, max_tokens):
+def test_units_whose_beginnings_are_shared_hold_every_row_once_and_keep_the_budget(recipes, max_tokens):
     job = make_job(recipes, max_tokens, shares_prefixes=lambda head: True)
     assert sorted(i for batch in job.batches for unit in batch for i in unit) == list(range(len(job.rows)))
     lengths = [[len(pack([job.rows[i].ids for i in unit]).ids) for unit in batch] for batch in job.batches]
