@@ -6,6 +6,8 @@ from tqdm.auto import tqdm
 
 from stereoset_scoring.interruption import undisturbed
 
+NO_NUMBER = "the model gives NaN: choose another dtype, such as float32, or mend the example"
+
 
 class Unreadable(RuntimeError):
     """A model fails on what an example holds, or gives no number for it."""
@@ -109,11 +111,11 @@ def _read_batch(scorer, job, batch):
         parts = [_read_batch(scorer, job, [[i]]) for i in indices]
         values = {i: of_row for found, _ in parts for i, of_row in found.items()}
         errors = {i: reason for _, failed in parts for i, reason in failed.items()}
-        if not errors:
-            raise  # it fails for another reason than what one of them holds
+        if not errors or (not values and len(job.unscored(errors)) > 1):
+            raise  # it fails for another reason than what an example holds
         return values, errors
     found = dict(zip((i for unit in batch for i in unit), read, strict=True))
-    errors = {i: ArithmeticError("the model gives NaN") for i, of_row in found.items() if any(map(isnan, of_row))}
+    errors = {i: ArithmeticError(NO_NUMBER) for i, of_row in found.items() if any(map(isnan, of_row))}
     return {i: of_row for i, of_row in found.items() if i not in errors}, errors
 
 

@@ -171,7 +171,8 @@ def _store():
     """A connection to the store through which the processes found each other."""
     where = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
     run = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-    return PrefixStore(f"stereoset {run}", TCPStore(*where, is_master=False, timeout=PATIENCE))
+    # Its answers come at once, or its machine is dead.
+    return PrefixStore(f"stereoset {run}", TCPStore(*where, is_master=False, timeout=timedelta(seconds=SILENCE)))
 
 
 def processes():
