@@ -1,6 +1,7 @@
 """The works that are compared, each with the same quantity by other means, and how a comparison is run."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
 import peers
@@ -30,6 +31,8 @@ class Comparison:
         peer: prepares the other, see `peers`.
         floor: the speed-up under which we would have failed.
         aim: the speed-up that we are after.
+        part: how many examples a turn takes, of a work so long that the machine may change its pace meanwhile; a
+            round is then all parts, one after the other. None for all in one turn.
     """
 
     name: str
@@ -43,6 +46,7 @@ class Comparison:
     peer: object
     floor: float
     aim: float
+    part: int | None = None
 
 
 CAUSAL = {"bos": "context", "reduction": "sum"}
@@ -98,6 +102,7 @@ COMPARISONS = (
         peer=peers.minicons_pseudo_likelihood,
         floor=1.9,
         aim=2.2,
+        part=50,
     ),
     Comparison(
         name="masked_likelihood_plain",
@@ -164,21 +169,31 @@ def installed(package):
 def compare(comparison, model, tokenizer, rows, rounds):
     """The Outcome of a Comparison; of our side alone where the other is not installed."""
     scorer = load_scorer(model=model, tokenizer=tokenizer, method=comparison.method, **comparison.options)
-    works = {"ours": lambda: scorer.score(rows)}
     job, matrices = scorer.plan(rows), matrices_of(model)
     difference = spent = limit = None
     useful = useful_load(job)
     needed = multiply_adds(matrices, useful)
-    if comparison.package is None or installed(comparison.package):
-        works["theirs"] = comparison.peer(model, tokenizer, rows)
+    there = comparison.package is None or installed(comparison.package)
+    if there:
         with metered(model) as loads:
-            theirs = works["theirs"]()
+            theirs = comparison.peer(model, tokenizer, rows)()
         spent = sum(loads, Load())
         limit = multiply_adds(matrices, spent) / needed
-        difference = largest_difference(works["ours"](), theirs)
-    works["rate"] = lambda: matrix_rate(matrices, useful, len(job.batches), model)
-    seconds, found = alternate(works, rounds)
-    shares = [needed / taken / rate for taken, rate in zip(seconds["ours"], found["rate"], strict=True)]
+        difference = largest_difference(scorer.score(rows), theirs)
+    seconds, rates = {}, []
+    step = comparison.part or len(rows)
+    for start in range(0, len(rows), step):
+        part = rows[start : start + step]
+        works = {"ours": partial(scorer.score, part)}
+        if there:
+            works["theirs"] = comparison.peer(model, tokenizer, part)
+        works["rate"] = partial(matrix_rate, matrices, useful, len(job.batches), model)
+        taken, found = alternate(works, rounds, idle=int(start == 0))
+        rates.append(found["rate"])
+        for name, of_part in taken.items():
+            seconds[name] = [sum(both) for both in zip(seconds.get(name, [0] * rounds), of_part, strict=True)]
+    rate = [sum(of_round) / len(of_round) for of_round in zip(*rates, strict=True)]
+    shares = [needed / taken / per_second for taken, per_second in zip(seconds["ours"], rate, strict=True)]
     return Outcome(comparison, difference, useful, spent, limit, seconds, shares)
 
 

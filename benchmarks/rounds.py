@@ -4,22 +4,23 @@ from statistics import median
 from time import perf_counter
 
 
-def alternate(works, rounds, clock=perf_counter):
-    """Do works in turn, after one turn each that does not count.
+def alternate(works, rounds, clock=perf_counter, idle=1):
+    """Do works in turn, after some turns each that do not count.
 
     Args:
         works: {name: function without arguments}.
         rounds: how many turns count.
+        idle: how many turns do not.
 
     Returns:
         ({name: seconds of each turn}, {name: what each turn gave}).
     """
     seconds, found = {name: [] for name in works}, {name: [] for name in works}
-    for turn in range(rounds + 1):
+    for turn in range(idle + rounds):
         for name, work in works.items():
             start = clock()
             result = work()
-            if turn:
+            if turn >= idle:
                 seconds[name].append(clock() - start)
                 found[name].append(result)
     return seconds, found
