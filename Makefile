@@ -25,7 +25,7 @@ lint: .venv/installed
 	.venv/bin/ruff format --check .
 
 suite: .venv/installed
-	.venv/bin/python -m pytest --numprocesses 2 --dist loadfile
+	.venv/bin/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 test-compat: .venv-compat/installed
 	.venv-compat/bin/python -m pytest tests/dataset tests/metric

@@ -18,6 +18,13 @@ os.environ.update(
 import pytest  # noqa: E402
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+# Files that start many processes take longest: begun first, they keep nobody waiting at the end.
+LONG = ("test_resume.py", "test_readme.py", "test_score.py", "test_train_next_sentence.py", "test_architectures.py")
+
+
+def pytest_collection_modifyitems(items):
+    """The longest files first."""
+    items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
 
 
 @pytest.fixture(scope="session")
