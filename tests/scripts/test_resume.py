@@ -99,7 +99,7 @@ def undisturbed(options, repository, tmp_path_factory):
 
 
 def test_a_run_that_is_killed_at_twenty_random_moments_ends_as_if_undisturbed(start, options, tmp_path):
-    _, err = finish(start(options, tmp_path, KILLS=20, SEED=time.time_ns(), SLOW=0.02))
+    _, err = finish(start(options, tmp_path, KILLS=20, SEED=time.time_ns(), SLOW=0.01))
     hits = re.findall(r"killed with (\d+) batches on disk", err)
     assert len(hits) >= 10, "most kills were meant to hit"
     assert any(int(batches) > 0 for batches in hits), "some kills were meant to hit in the middle"
