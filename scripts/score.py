@@ -79,8 +79,8 @@ def run(args, team, scorer, data, folder):
     """Score the data and write and print what came out; the main process returns the results."""
     data, left_out = without_unscorable(scorer, data) if args.keep_going else (data, {})
     jobs = scorer.plan_all(data)
-    record = describe(args, team, scorer, jobs)
     methods = {config: scorer.method(task_of(config)) for config in data}
+    record = describe(args, team, scorer, jobs, methods)
     ledger = Ledger(
         folder / PROGRESS,
         {config: identity(record, methods[config], data[config], job) for config, job in jobs.items()},
@@ -181,10 +181,9 @@ def without_unscorable(scorer, data):
     return data, left_out
 
 
-def describe(args, team, scorer, jobs):
+def describe(args, team, scorer, jobs, methods):
     """The record of the run; what comes out of it is still to be filled in."""
     heads = dict.fromkeys(row.head for job in jobs.values() for row in job.rows)
-    methods = {config: scorer.method(task_of(config)) for config in jobs}
     beginnings = {config: beginning_record(method, scorer.source) for config, method in methods.items()}
     return {
         "model": model_record(scorer.source, heads),

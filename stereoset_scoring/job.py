@@ -19,7 +19,7 @@ class Job:
         recipes: recipes[i][j] is option j of example i.
         rows: the distinct inputs, each with all that anybody reads from it.
         batches: lists of units, which are lists of indices into rows; every batch asks one head, and a unit is one
-            row, or the rows of one example that share their beginnings, or those that share an encoder's input.
+            row, or rows of which what they share is computed once: their beginnings, or an encoder's input.
         forward_tokens: tokens that the model reads, padding left out; see `computed_tokens`.
         padded_tokens: tokens that the model reads, padding included.
         ids: the examples' ids.

@@ -5,6 +5,7 @@ import json
 import math
 import platform
 import re
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from itertools import combinations
 from pathlib import Path
@@ -127,6 +128,7 @@ def identity(record, method, rows, job):
     }
 
 
+@cache
 def code_sha256():
     """sha256, as hex, over the source of this package."""
     digest = hashlib.sha256()

@@ -56,9 +56,9 @@ def logits_at(model, inputs, where, at_once):
     def first_places(hidden):
         states = hidden[on(hidden, where)]  # (B, T, H) -> (N, H)
         first = 0 if in_place else at_once
-        later.extend(
-            states[first:].tensor_split(math.ceil((len(states) - first) / at_once)) if first < len(states) else ()
-        )
+        rest = states[first:]
+        if len(rest):
+            later.extend(rest.tensor_split(math.ceil(len(rest) / at_once)))
         return states[:first]
 
     with seen_by(projection, first_places) as done:

@@ -49,8 +49,8 @@ def start(repository):
     running = []
 
     def begin(options, output, launcher=(), **faults):
-        environment = {"ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(repository)}
-        environment |= os.environ | environment | {name: str(value) for name, value in faults.items()}
+        environment = os.environ | {"ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(repository)}
+        environment |= {name: str(value) for name, value in faults.items()}
         command = [sys.executable, *launcher, FAULTY, *options, "--output-dir", output]
         pipe = subprocess.PIPE
         running.append(subprocess.Popen(list(map(str, command)), env=environment, stdout=pipe, stderr=pipe, text=True))
