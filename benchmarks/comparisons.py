@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import peers
 from arithmetic import Load, multiply_adds, useful_load
-from matrix_rate import matrix_rate
+from matrix_rate import between_rates, matrix_rate, products_meanwhile
 from meter import matrices_of, metered
 from rounds import alternate, middle
 
@@ -180,21 +180,24 @@ def compare(comparison, model, tokenizer, rows, rounds):
         spent = sum(loads, Load())
         limit = multiply_adds(matrices, spent) / needed
         difference = largest_difference(scorer.score(rows), theirs)
-    seconds, rates = {}, []
+    seconds, products = {}, [0] * rounds
+    rate = partial(matrix_rate, model, useful, len(job.batches))
     step = comparison.part or len(rows)
     for start in range(0, len(rows), step):
         part = rows[start : start + step]
-        works = {"ours": partial(scorer.score, part)}
+        works = between_rates("ours", partial(scorer.score, part), rate)
         if there:
             works["theirs"] = comparison.peer(model, tokenizer, part)
-        works["rate"] = partial(matrix_rate, matrices, useful, len(job.batches), model)
         taken, found = alternate(works, rounds, idle=int(start == 0))
-        rates.append(found["rate"])
-        for name, of_part in taken.items():
-            seconds[name] = [sum(both) for both in zip(seconds.get(name, [0] * rounds), of_part, strict=True)]
-    rate = [sum(of_round) / len(of_round) for of_round in zip(*rates, strict=True)]
-    shares = [needed / taken / per_second for taken, per_second in zip(seconds["ours"], rate, strict=True)]
+        products = _added(products, products_meanwhile(taken["ours"], found))
+        for name in ("ours", "theirs") if there else ("ours",):
+            seconds[name] = _added(seconds.get(name, [0] * rounds), taken[name])
+    shares = [needed / possible for possible in products]
     return Outcome(comparison, difference, useful, spent, limit, seconds, shares)
+
+
+def _added(first, second):
+    return [sum(both) for both in zip(first, second, strict=True)]
 
 
 def largest_difference(first, second):

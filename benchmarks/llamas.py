@@ -71,6 +71,6 @@ def score_llama(name, shape, tokenizer, rows, device):
     start = time.perf_counter()
     scorer.score(rows)
     seconds = time.perf_counter() - start
-    rate = matrix_rate(matrices, load, len(job.batches), model)
     peak = torch.cuda.max_memory_allocated(device)
+    rate = matrix_rate(model, load, len(job.batches))
     return Scored(name, len(rows), seconds, load.tokens, multiply_adds(matrices, load) / seconds / rate, peak)

@@ -1,37 +1,61 @@
-"""How fast the machine multiplies matrices of the shapes that a model has: what efficiency is measured against."""
+"""How fast the machine multiplies a model's matrices: what efficiency is measured against."""
 
-from collections import Counter
-from statistics import median
 from time import perf_counter
 
 import torch
+from meter import weights_of
 
-REPEATS = 5
+REPEATS = 3
 
 
 @torch.no_grad()
-def matrix_rate(matrices, load, batches, model):
+def matrix_rate(model, load, batches):
     """Multiply-adds per second of a batch's matrix products, one after the other and nothing between them.
 
+    The model's own weights in their order, since a machine that meets one matrix again and again has it in its cache;
+    and of all repeats the mean, since what disturbs the machine disturbs a model that runs on it as well.
+
     Args:
-        matrices: the model's Matrices.
+        model: whose weights, on its device.
         load: the Load of all batches.
         batches: how many they are; each product has the average batch's tokens, or places.
-        model: for its dtype and device.
     """
-    tokens, places = (max(1, round(all_of_them / batches)) for all_of_them in (load.tokens, load.places))
-    shapes = Counter((tokens, *matrix) for matrix in matrices.body)
-    shapes.update((places, *matrix) for matrix in matrices.head)
-    done = sum(count * rows * inputs * outputs for (rows, inputs, outputs), count in shapes.items())
-    return done / sum(count * _seconds(*shape, model.dtype, model.device) for shape, count in shapes.items())
+    products = [
+        (max(1, round(rows / batches)), weight)
+        for rows, weights in zip((load.tokens, load.places), weights_of(model), strict=True)
+        for weight in weights
+    ]
+    states, results = {}, {}
+    for rows, weight in products:
+        new, (inputs, outputs) = weight.detach().new_empty, weight.shape
+        states.setdefault((rows, inputs), new(rows, inputs).normal_())
+        results.setdefault((rows, outputs), new(rows, outputs))
+
+    def multiply():
+        for rows, weight in products:
+            inputs, outputs = weight.shape
+            torch.mm(states[rows, inputs], weight, out=results[rows, outputs])
+
+    seconds = [_timed(multiply, model.device) for _ in range(1 + REPEATS)][1:]
+    return REPEATS * sum(rows * weight.numel() for rows, weight in products) / sum(seconds)
 
 
-def _seconds(rows, inputs, outputs, dtype, device):
-    """Of one product, the median of several, written into memory that is there already."""
-    left = torch.ones(rows, inputs, dtype=dtype, device=device)
-    weight = torch.ones(outputs, inputs, dtype=dtype, device=device)
-    product = torch.mm(left, weight.T)
-    return median(_timed(lambda: torch.mm(left, weight.T, out=product), device) for _ in range(REPEATS))
+def between_rates(name, work, rate):
+    """Works to do in turn: one, and the machine's rate before and after it, which may differ from minute to minute."""
+    return {"rate before": rate, name: work, "rate after": rate}
+
+
+def products_meanwhile(seconds, found):
+    """How many multiply-adds matrix products alone would have done in each turn's seconds.
+
+    Args:
+        seconds: of each turn.
+        found: what `between_rates` found: {"rate before": one a turn, "rate after": one a turn}.
+    """
+    return [
+        taken * (before + after) / 2
+        for taken, before, after in zip(seconds, found["rate before"], found["rate after"], strict=True)
+    ]
 
 
 def _timed(work, device):

@@ -8,17 +8,21 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_N
 from transformers.pytorch_utils import Conv1D
 
 
+def weights_of(model):
+    """The weight matrices of a transformers language model, each (inputs, outputs): (body, head), see Matrices."""
+    inside = set(model.base_model.modules())
+    body, head = [], []
+    for module in model.modules():
+        if isinstance(module, (torch.nn.Linear, Conv1D)):
+            weight = module.weight if isinstance(module, Conv1D) else module.weight.T
+            (body if module in inside else head).append(weight)
+    return body, head
+
+
 def matrices_of(model):
     """The Matrices of a transformers language model."""
-    body = set(model.base_model.modules())
-    layers = {True: [], False: []}
-    for module in model.modules():
-        if isinstance(module, torch.nn.Linear):
-            layers[module in body].append((module.in_features, module.out_features))
-        elif isinstance(module, Conv1D):
-            layers[module in body].append((module.nx, module.nf))
-    config = model.config
-    return Matrices(tuple(layers[True]), tuple(layers[False]), config.num_hidden_layers * config.hidden_size)
+    shapes = (tuple(tuple(weight.shape) for weight in weights) for weights in weights_of(model))
+    return Matrices(*shapes, model.config.num_hidden_layers * model.config.hidden_size)
 
 
 @contextmanager

@@ -2,11 +2,12 @@
 
 import copy
 from dataclasses import dataclass, field
+from functools import partial
 
 import torch
 from arithmetic import multiply_adds, useful_load
 from comparisons import largest_difference
-from matrix_rate import matrix_rate
+from matrix_rate import between_rates, matrix_rate, products_meanwhile
 from meter import matrices_of
 from rounds import alternate
 
@@ -44,18 +45,18 @@ def compare_precisions(comparison, model, tokenizer, rows, rounds):
     }
     job, matrices = scorers["bfloat16"].plan(rows), matrices_of(model)
     load = useful_load(job)
-    works = {name: lambda scorer=scorer: scorer.score(rows) for name, scorer in scorers.items()}
-    works["rate"] = lambda: matrix_rate(matrices, load, len(job.batches), models["bfloat16"])
+    rate = partial(matrix_rate, models["bfloat16"], load, len(job.batches))
+    works = {
+        "float32": partial(scorers["float32"].score, rows),
+        **between_rates("bfloat16", partial(scorers["bfloat16"].score, rows), rate),
+    }
     seconds, found = alternate(works, rounds)
     exact, rough = found["float32"][-1], found["bfloat16"][-1]
     gaps = {"float32": gaps_between_options(exact), "bfloat16": gaps_between_options(rough)}
     return Precision(
         comparison.work,
         seconds,
-        [
-            multiply_adds(matrices, load) / taken / rate
-            for taken, rate in zip(seconds["bfloat16"], found["rate"], strict=True)
-        ],
+        [multiply_adds(matrices, load) / possible for possible in products_meanwhile(seconds["bfloat16"], found)],
         largest_difference(exact, rough),
         {name: sum(abs(gap) <= NEAR for gap in some) for name, some in gaps.items()},
         sum((a > 0) != (b > 0) for a, b in zip(*gaps.values(), strict=True)) / len(gaps["float32"]),
