@@ -127,11 +127,12 @@ class Scorer:
     def evaluating(self, job):
         """All models that a job asks in evaluation mode, and as fast as they go; afterwards as they were."""
         from stereoset_scoring.engines.fused import fused  # here, for it imports what takes seconds
+        from stereoset_scoring.engines.heap import kept_heap
 
         models = [self.source.head(kind).engine.model for kind in dict.fromkeys(row.head for row in job.rows)]
         modes = [(module, module.training) for model in models for module in model.modules()]
         try:
-            with ExitStack() as stack:
+            with kept_heap(), ExitStack() as stack:
                 for model in models:
                     model.eval()
                     stack.enter_context(fused(model))

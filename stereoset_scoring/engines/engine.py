@@ -11,7 +11,7 @@ from stereoset_scoring.batching import in_passes
 from stereoset_scoring.engines.budget import Budget, tokens_that_fit
 from stereoset_scoring.engines.devices import input_device
 from stereoset_scoring.engines.padding import pad, visibility
-from stereoset_scoring.engines.projection import LOGITS, ends_in_its_projection, logits_at, seen_by
+from stereoset_scoring.engines.projection import LOGITS, ends_in_its_projection, is_plain, logits_at, seen_by
 from stereoset_scoring.packing import pack
 from stereoset_scoring.rows import GREEDY, Row
 
@@ -113,6 +113,8 @@ class Engine:
 class LanguageModelEngine(Engine):
     """Models whose output at a position is a distribution over the vocabulary."""
 
+    _logits = None  # see _room
+
     def log_probs(self, units):
         """As Engine; where the logits of a batch would be many, they are computed in parts."""
         tokens = len(units) * max(map(self.length, units))
@@ -130,8 +132,19 @@ class LanguageModelEngine(Engine):
 
     def _projected(self, inputs, where):
         count = len(where[0])
-        in_chunks = count > self._places_at_once and self.ends_in_its_projection
-        return logits_at(self.model, inputs, where, self._places_at_once if in_chunks else count)
+        if count <= self._places_at_once or not self.ends_in_its_projection:
+            return logits_at(self.model, inputs, where, count)
+        return logits_at(self.model, inputs, where, self._places_at_once, self._room())
+
+    def _room(self):
+        """Memory for the logits of one chunk, the same for all; None where the projection takes none."""
+        projection = self.model.get_output_embeddings()
+        if not is_plain(projection):
+            return None
+        shape, dtype = (self._places_at_once, projection.out_features), projection.weight.dtype
+        if self._logits is None or (self._logits.shape, self._logits.dtype) != (shape, dtype):
+            self._logits = torch.empty(shape, dtype=dtype)
+        return self._logits
 
     @cached_property
     @torch.no_grad()

@@ -41,7 +41,7 @@ def logits_of(output):
     return output.prediction_logits if "prediction_logits" in output else output.logits
 
 
-def logits_at(model, inputs, where, at_once):
+def logits_at(model, inputs, where, at_once, room=None):
     """Yield (n, V) logits at the N places of a batch, at_once of them at a time; one's memory may be the next one's.
 
     Args:
@@ -49,13 +49,13 @@ def logits_at(model, inputs, where, at_once):
         inputs: its inputs.
         where: index tensors (N,), (N,) into its output.
         at_once: how many places are projected at a time.
+        room: (at_once, V) memory for them, where N is more and the projection `is_plain`; None for new memory.
     """
     projection, later = model.get_output_embeddings(), []
-    in_place = at_once < len(where[0]) and is_plain(projection)
 
     def first_places(hidden):
         states = hidden[on(hidden, where)]  # (B, T, H) -> (N, H)
-        first = 0 if in_place else at_once
+        first = at_once if room is None else 0
         rest = states[first:]
         if len(rest):
             later.extend(rest.tensor_split(math.ceil(len(rest) / at_once)))
@@ -63,14 +63,11 @@ def logits_at(model, inputs, where, at_once):
 
     with seen_by(projection, first_places) as done:
         logits = logits_of(model(**inputs))
-    if not in_place:
+    if room is None:
         yield logits if done else logits[on(logits, where)]
     del logits
-    if in_place:
-        yield from _in_place(projection, later)
-    else:
-        for states in later:
-            yield projection(states)
+    for states in later:
+        yield projection(states) if room is None else _projected_into(room, projection, states)
 
 
 def is_plain(projection):
@@ -80,16 +77,12 @@ def is_plain(projection):
     return on_cpu and not hooked and not torch.is_autocast_enabled("cpu")
 
 
-def _in_place(projection, chunks):
-    """Yield the logits of chunks of states, all in the same memory: on a CPU, new memory costs as much as a softmax."""
-    room = chunks[0].new_empty(len(chunks[0]), projection.out_features)
-    for states in chunks:
-        logits = room[: len(states)]
-        if projection.bias is None:
-            torch.mm(states, projection.weight.t(), out=logits)
-        else:
-            torch.addmm(projection.bias, states, projection.weight.t(), out=logits)
-        yield logits
+def _projected_into(room, projection, states):
+    """The (n, V) logits of (n, H) states, in memory that is there: new memory costs a CPU as much as a softmax."""
+    logits = room[: len(states)]
+    if projection.bias is None:
+        return torch.mm(states, projection.weight.t(), out=logits)
+    return torch.addmm(projection.bias, states, projection.weight.t(), out=logits)
 
 
 def ends_in_its_projection(model, inputs):

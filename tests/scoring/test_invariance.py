@@ -10,7 +10,7 @@ from transformers import ConvBertConfig, ConvBertForMaskedLM, FNetConfig, FNetFo
 from transformers.activations import NewGELUActivation
 
 from stereoset_scoring import load_scorer
-from stereoset_scoring.engines.projection import _in_place
+from stereoset_scoring.engines.projection import _projected_into
 from stereoset_scoring.packing import pack
 
 KINDS = [
@@ -285,5 +285,6 @@ def test_a_spelled_out_activation_is_fused_while_scoring_and_put_back_afterwards
 def test_logits_in_the_same_memory_are_those_of_the_projection(bias):
     projection, states = torch.nn.Linear(5, 11, bias=bias), torch.randn(7, 5)
     with torch.no_grad():
-        chunks = [logits.clone() for logits in _in_place(projection, states.tensor_split(3))]
+        room = torch.empty(3, 11)
+        chunks = [_projected_into(room, projection, some).clone() for some in states.tensor_split(3)]
         torch.testing.assert_close(torch.cat(chunks), projection(states))
