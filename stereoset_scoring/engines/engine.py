@@ -10,6 +10,7 @@ from transformers.modeling_outputs import BaseModelOutput
 from stereoset_scoring.batching import in_passes
 from stereoset_scoring.engines.budget import Budget, tokens_that_fit
 from stereoset_scoring.engines.devices import input_device
+from stereoset_scoring.engines.first_calls import make_first_calls
 from stereoset_scoring.engines.padding import pad, visibility
 from stereoset_scoring.engines.projection import LOGITS, ends_in_its_projection, is_plain, logits_at, seen_by
 from stereoset_scoring.packing import pack
@@ -28,6 +29,7 @@ class Engine:
     """
 
     def __init__(self, model, pad_token_id, accepts):
+        make_first_calls()
         self.model = model
         self.pad_token_id = pad_token_id
         self._accepts = accepts

@@ -14,6 +14,7 @@ from torch.utils.data import DataLoader
 from tqdm.auto import tqdm
 from transformers import AutoModel, AutoTokenizer
 
+from stereoset_scoring.engines.first_calls import make_first_calls
 from stereoset_scoring.engines.next_sentence_head import (
     HeadSpec,
     NextSentenceModel,
@@ -198,6 +199,7 @@ class Training:
         report=lambda measured: None,
     ):
         self.folder, self.settings, self.pairs, self.tokenizer = Path(folder), settings, pairs, tokenizer
+        make_first_calls()
         self.accelerator, self.measure_every, self.workers, self.report = accelerator, measure_every, workers, report
         self.world, self.rank = accelerator.num_processes, accelerator.process_index
         if settings.batch_size < self.world:
