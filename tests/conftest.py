@@ -1,6 +1,8 @@
 """What every test shares: no network, caches of its own, no progress bars, and the reference material."""
 
 import os
+import socket
+import sys
 import tempfile
 from pathlib import Path
 
@@ -46,3 +48,32 @@ def shared():
 def upstream(shared):
     """The mirror of the upstream data files."""
     return shared / "upstream"
+
+
+@pytest.fixture(scope="session")
+def free_port():
+    """free_port(): a port of this machine that nobody uses, as text."""
+
+    def find():
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            return str(probe.getsockname()[1])
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def torchrun(free_port):
+    """torchrun(processes, *options): the words before a script that start it on processes of this machine."""
+
+    def words(processes, *options):
+        place = options or ("--master_addr", "127.0.0.1", "--master_port", free_port())
+        return [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", str(processes), *place]
+
+    return words
+
+
+@pytest.fixture(scope="session")
+def one_thread_each(repository):
+    """The environment of processes that share this machine's CPU."""
+    return os.environ | {"ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(repository)}

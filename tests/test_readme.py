@@ -1,12 +1,15 @@
 """The README's promises: every snippet and every command in it is executed, as a newcomer would, in one folder."""
 
+import json
 import os
 import re
 import shlex
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
+from accelerate.commands.launch import launch_command_parser
 
 from stereoset_scoring.methods.registry import methods_table
 
@@ -28,7 +31,10 @@ def blocks(repository, language):
 
 @pytest.fixture(scope="module")
 def newcomer(repository, shared, tmp_path_factory):
-    """Runs a command in a folder with the checkout's scripts, a mirror, and models under their names."""
+    """Runs commands in a folder with the checkout's scripts, a mirror, and models under their names.
+
+    `run` starts a process, as a newcomer does; `run_warm` spares a script the imports, which take longer than it does.
+    """
     folder = tmp_path_factory.mktemp("newcomer")
     (folder / "scripts").symlink_to(repository / "scripts")
     (folder / "mirror").symlink_to(shared / "upstream")
@@ -44,30 +50,52 @@ def newcomer(repository, shared, tmp_path_factory):
         "ACCELERATE_USE_CPU": "true",
     }
 
-    def run(command, **options):
+    def run(command):
         done = subprocess.run(
-            command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=300, **options
+            command,
+            shell=isinstance(command, str),
+            cwd=folder,
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
         )
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
     run([sys.executable, "scripts/install.py", "--data-dir", "mirror"])
-    return run
+    pipe, words = subprocess.PIPE, [sys.executable, repository / "tests" / "warm_python.py"]
+    with subprocess.Popen(words, cwd=folder, env=env, stdin=pipe, stdout=pipe, text=True) as warm:
+
+        def run_warm(script, *arguments):
+            print(json.dumps([script, *arguments]), file=warm.stdin, flush=True)
+            status, printed = json.loads(warm.stdout.readline())
+            assert status == 0, f"{script} {arguments}\n{printed}"
+            return printed
+
+        yield SimpleNamespace(folder=folder, run=run, run_warm=run_warm)
 
 
 def test_every_command_works(repository, newcomer):
+    launched = set()
     for _, code in blocks(repository, "bash"):
         for line in code.splitlines():
-            command = line.partition("  #")[0].strip()
+            command = limited(line.partition("  #")[0].strip())
             program, *words = shlex.split(command)
             if program == "export":  # every command runs offline here
                 continue
             if program == "make":  # in earnest it would make environments, and run this test
-                newcomer(["make", "--dry-run", "--always-make", "--directory", str(repository), *words])
+                newcomer.run(["make", "--dry-run", "--always-make", "--directory", str(repository), *words])
             elif program == "sbatch":  # tests/test_project.py runs the script with a cluster's commands faked
-                newcomer(["bash", "-n", next(word for word in words if word.endswith(".slurm"))])
+                newcomer.run(["bash", "-n", next(word for word in words if word.endswith(".slurm"))])
             else:
-                newcomer(limited(command), shell=True)
+                script, *arguments = script_of(program, words)
+                if {program, script} <= launched:
+                    newcomer.run_warm(script, *arguments)
+                else:
+                    newcomer.run(command)
+                launched |= {program, script}
 
 
 def limited(command):
@@ -77,15 +105,26 @@ def limited(command):
     return re.sub(r"--num_processes \d+", "--num_processes 1", command) + " --limit 5"
 
 
+def script_of(program, words):
+    """[script, *arguments] of a command of Python or of accelerate, which both start a Python of their own."""
+    if program == "python":
+        return words
+    assert (program, words[0]) == ("accelerate", "launch")
+    launch = launch_command_parser().parse_args(words[1:])
+    return [launch.training_script, *launch.training_script_args]
+
+
 def test_every_snippet_runs(repository, newcomer):
     for _, code in blocks(repository, "bash"):
         for command in filter(lambda line: "train_next_sentence.py" in line, code.splitlines()):
-            newcomer(f"{command} --resume", shell=True)  # a snippet reads what it writes
+            newcomer.run_warm(*script_of("accelerate", shlex.split(command)[1:]), "--resume")  # read by a snippet
     snippets = [code for _, code in blocks(repository, "python")]
     assert len(snippets) >= 5
-    # One process for all of them: importing takes longer than running. Each has its own names.
-    program = "\n".join(f"exec(compile({code!r}, 'README.md', 'exec'), {{}})" for code in snippets)
-    printed = newcomer([sys.executable, "-c", program])
+    (newcomer.folder / "snippet.py").write_text(snippets[0], encoding="utf-8")
+    printed = newcomer.run([sys.executable, "snippet.py"])
+    for snippet in snippets[1:]:
+        (newcomer.folder / "snippet.py").write_text(snippet, encoding="utf-8")
+        printed += newcomer.run_warm("snippet.py")
     assert re.search(r"^2 \{'ss': [\d.]+, 'lms': [\d.]+, 'icat': [\d.]+\}$", printed, re.M)
 
 
@@ -101,7 +140,8 @@ state = TrainerState()
 BiasCallback().on_evaluate(None, state, TrainerControl(), model=model, processing_class=tokenizer)
 print(sorted(state.log_history[0]))
 """
-    printed = newcomer([sys.executable, "-c", program])
+    (newcomer.folder / "callback.py").write_text(program, encoding="utf-8")
+    printed = newcomer.run_warm("callback.py")
     assert printed.splitlines()[-1] == str(sorted(["count", "icat", "icat_macro", "lms", "ss", "step", "ties"]))
 
 

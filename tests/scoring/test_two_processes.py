@@ -1,10 +1,7 @@
 """Scoring with several processes, run as `accelerate launch` runs it."""
 
-import os
 import re
-import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,27 +11,13 @@ from stereoset_scoring.runner import score_everywhere
 SCRIPT = Path(__file__).with_name("two_processes.py")
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 @pytest.fixture
-def launch(repository):
+def launch(torchrun, one_thread_each):
     """launch(folders): the script on two processes of this machine's CPU."""
 
     def run(*folders):
-        python_path = os.pathsep.join(filter(None, [str(repository), os.environ.get("PYTHONPATH")]))
-        environment = {
-            **os.environ,
-            "ACCELERATE_USE_CPU": "true",
-            "OMP_NUM_THREADS": "1",
-            "PYTHONPATH": python_path,
-        }
-        command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2"]
-        command += ["--master_addr", "127.0.0.1", "--master_port", str(free_port()), str(SCRIPT), *folders]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+        command = [*torchrun(2), str(SCRIPT), *folders]
+        return subprocess.run(command, env=one_thread_each, capture_output=True, text=True, timeout=120)
 
     return run
 

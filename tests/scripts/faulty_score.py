@@ -2,14 +2,14 @@
 
 SLOW: seconds that every batch takes longer. FAILING: the number of an example on which the model raises. SILENCE:
 seconds after which a silent process counts as dead. KILLS, SEED: how often it is killed at a random moment and started
-again, before it may end. WIDOWED: with no launcher, two pairs of processes, of which the first or the second dies.
+again, before it may end. WIDOWED: two free ports, where two pairs of processes meet with no launcher, of which the
+first or the second dies.
 """
 
 import os
 import random
 import runpy
 import signal
-import socket
 import sys
 import time
 from pathlib import Path
@@ -90,17 +90,14 @@ def run_and_be_killed(times, seed):
     run()
 
 
-def run_in_pairs_and_be_widowed():
+def run_in_pairs_and_be_widowed(ports):
     """Two processes that nobody watches over; when some batches are on disk, one is killed, and the other must end."""
     output = Path(sys.argv[-1])
     import stereoset_scoring.loading  # noqa: F401 once, before the forks
 
-    for dead in range(2):
+    for dead, port in enumerate(ports):
         sys.argv[-1] = str(output / str(dead))
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(probe.getsockname()[1])}
-        place |= {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
+        place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
         pair = [run_in_a_fork(RANK=str(rank), LOCAL_RANK=str(rank), **place) for rank in range(2)]
         while batches_on_disk(output / str(dead)) < 5:
             time.sleep(0.02)
@@ -118,6 +115,6 @@ if __name__ == "__main__":
     if "KILLS" in os.environ:
         run_and_be_killed(int(os.environ["KILLS"]), int(os.environ["SEED"]))
     elif "WIDOWED" in os.environ:
-        run_in_pairs_and_be_widowed()
+        run_in_pairs_and_be_widowed(os.environ["WIDOWED"].split())
     else:
         run()

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -32,26 +31,14 @@ def options(tmp_path_factory):
     return ["--model", model, "--sample", "--tasks", "intrasentence", "--max-tokens", "48"]
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
-
-
-def torchrun(processes, *options):
-    command = ["-m", "torch.distributed.run", "--nproc_per_node", str(processes)]
-    return [*command, *(options or ["--master_port", free_port()])]
-
-
 @pytest.fixture
-def start(repository):
-    """start(options, output, launcher=(), **faults): score.py in a process of its own, or several."""
+def start(one_thread_each):
+    """start(options, output, launcher=[python], **faults): score.py in a process of its own, or several."""
     running = []
 
-    def begin(options, output, launcher=(), **faults):
-        environment = os.environ | {"ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(repository)}
-        environment |= {name: str(value) for name, value in faults.items()}
-        command = [sys.executable, *launcher, FAULTY, *options, "--output-dir", output]
+    def begin(options, output, launcher=(sys.executable,), **faults):
+        environment = one_thread_each | {name: str(value) for name, value in faults.items()}
+        command = [*launcher, FAULTY, *options, "--output-dir", output]
         pipe = subprocess.PIPE
         running.append(subprocess.Popen(list(map(str, command)), env=environment, stdout=pipe, stderr=pipe, text=True))
         return running[-1]
@@ -89,12 +76,11 @@ def scores_of(folder):
 
 
 @pytest.fixture(scope="module")
-def undisturbed(options, repository, tmp_path_factory):
+def undisturbed(options, one_thread_each, tmp_path_factory):
     """The folder of a run to which nothing happened."""
     folder = tmp_path_factory.mktemp("undisturbed")
     command = [sys.executable, FAULTY, *options, "--output-dir", folder]
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(repository)}
-    subprocess.run(list(map(str, command)), env=environment, check=True, capture_output=True)
+    subprocess.run(list(map(str, command)), env=one_thread_each, check=True, capture_output=True)
     return folder
 
 
@@ -108,7 +94,7 @@ def test_a_run_that_is_killed_at_twenty_random_moments_ends_as_if_undisturbed(st
 
 
 def test_asked_to_end_it_says_that_it_can_go_on_and_goes_on_with_other_processes_and_budget(
-    start, options, undisturbed, tmp_path
+    start, torchrun, options, undisturbed, tmp_path
 ):
     first = start(options, tmp_path, SLOW=0.2)
     wait_for_progress(first, tmp_path)
@@ -128,7 +114,7 @@ def test_asked_to_end_it_says_that_it_can_go_on_and_goes_on_with_other_processes
 
 
 def test_the_others_end_when_one_of_them_is_killed_and_one_alone_goes_on_to_the_same_bytes(
-    start, options, undisturbed, tmp_path
+    start, torchrun, options, undisturbed, tmp_path
 ):
     launcher = start(options, tmp_path, torchrun(2), SLOW=0.2)
     wait_for_progress(launcher, tmp_path)
@@ -144,8 +130,8 @@ def test_the_others_end_when_one_of_them_is_killed_and_one_alone_goes_on_to_the_
     assert scores_of(tmp_path) == scores_of(undisturbed)
 
 
-def test_without_a_launcher_a_dead_process_is_noticed_and_named(start, options, tmp_path):
-    _, err = finish(start(options, tmp_path, WIDOWED=1, SLOW=0.2, SILENCE=2))
+def test_without_a_launcher_a_dead_process_is_noticed_and_named(start, free_port, options, tmp_path):
+    _, err = finish(start(options, tmp_path, WIDOWED=f"{free_port()} {free_port()}", SLOW=0.2, SILENCE=2))
     ends = re.findall(r"without (\d): (\d+) after ([\d.]+) s", err)
     assert [(dead, code) for dead, code, _ in ends] == [("0", "1"), ("1", "1")]
     assert all(float(seconds) < 20 for _, _, seconds in ends)
@@ -153,7 +139,7 @@ def test_without_a_launcher_a_dead_process_is_noticed_and_named(start, options, 
     assert "score.py: Process 1 of 2 has given no sign of life for 2.0 seconds: it or its machine died." in err
 
 
-def test_a_process_that_fails_on_an_example_ends_all_of_them_with_its_reason(start, options, tmp_path):
+def test_a_process_that_fails_on_an_example_ends_all_of_them_with_its_reason(start, torchrun, options, tmp_path):
     _, err = finish(start(options, tmp_path, torchrun(2), FAILING=3, SLOW=0.1), 1)
     assert re.search(r"score\.py: Example '[0-9a-f]{32}' cannot be scored: IndexError: index out of range in self", err)
 
@@ -167,7 +153,9 @@ def test_two_runs_on_one_folder_the_second_refuses_at_once(start, options, tmp_p
 
 
 @pytest.mark.parametrize("shared_folder", [True, False], ids=["shared folder", "own folders"])
-def test_two_nodes_give_the_bytes_of_one_process(start, options, undisturbed, tmp_path, shared_folder):
+def test_two_nodes_give_the_bytes_of_one_process(
+    start, torchrun, free_port, options, undisturbed, tmp_path, shared_folder
+):
     port = free_port()
     folders = [tmp_path / ("all" if shared_folder else f"node{i}") for i in range(2)]
     nodes = [

@@ -2,9 +2,7 @@
 
 import json
 import math
-import os
 import re
-import socket
 import subprocess
 import sys
 
@@ -12,36 +10,29 @@ import pytest
 import torch
 
 BIAS_TYPES = ["gender", "profession", "race", "religion", "all"]
+SEVERAL_BATCHES = ["--max-tokens", "256"]
 
 
-def score(repository, output, *options, processes=None):
-    """Run score.py as a user would: through accelerate, or through torchrun on several processes."""
-    if processes is None:
-        launcher = ["accelerate.commands.launch", "--num_processes", "1", "--num_machines", "1"]
-        launcher += ["--mixed_precision", "no", "--dynamo_backend", "no", "--cpu"]
-    else:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        launcher = ["torch.distributed.run", "--nproc_per_node", str(processes), "--master_port", str(port)]
-    command = [sys.executable, "-m", *launcher, str(repository / "scripts" / "score.py")]
-    env = os.environ | {"ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(repository)}
-    run = subprocess.run(
-        [*command, *map(str, options), "--output-dir", str(output)],
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr
+@pytest.fixture(scope="module")
+def launch(repository, one_thread_each):
+    """launch(output, *options): score.py as its users run it, through accelerate or another launcher."""
+    accelerate = [sys.executable, "-m", "accelerate.commands.launch", "--num_processes", "1", "--num_machines", "1"]
+    accelerate += ["--mixed_precision", "no", "--dynamo_backend", "no", "--cpu"]
+
+    def run(output, *options, launcher=accelerate):
+        command = [*launcher, repository / "scripts" / "score.py", *options, "--output-dir", output]
+        done = subprocess.run(list(map(str, command)), env=one_thread_each, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
     return run
 
 
 @pytest.fixture(scope="module")
-def sample(repository, tmp_path_factory):
+def sample(launch, tmp_path_factory):
     """The sample, scored by one process: (folder, what was printed)."""
     folder = tmp_path_factory.mktemp("sample")
-    return folder, score(repository, folder, "--sample").stdout
+    return folder, launch(folder, "--sample", *SEVERAL_BATCHES)
 
 
 def read(folder, name):
@@ -86,7 +77,7 @@ def test_the_record_says_what_was_run_on_what(sample):
     assert {"torch", "transformers", "stereoset"} <= set(record["versions"])
 
 
-def test_a_second_run_writes_the_same_scores(repository, sample, tmp_path, score_here):
+def test_a_second_run_writes_the_same_scores(sample, tmp_path, score_here):
     folder, _ = sample
     score_here("--sample", "--model", folder / "sample-model", "--output-dir", tmp_path)
     first, second = read(folder, "scores.json"), read(tmp_path, "scores.json")
@@ -95,13 +86,12 @@ def test_a_second_run_writes_the_same_scores(repository, sample, tmp_path, score
         assert [e["score"] for e in first[task]] == pytest.approx([e["score"] for e in second[task]], abs=1e-5)
 
 
-def test_two_processes_write_the_bytes_of_one(repository, sample, tmp_path):
-    options = ["--sample", "--model", sample[0] / "sample-model", "--max-tokens", "256"]
-    for processes in (1, 2):
-        score(repository, tmp_path / str(processes), *options, processes=processes)
-    one, two = (tmp_path / str(processes) / "scores.json" for processes in (1, 2))
+def test_two_processes_write_the_bytes_of_one(launch, torchrun, sample, tmp_path):
+    folder, _ = sample
+    launch(tmp_path, "--sample", "--model", folder / "sample-model", *SEVERAL_BATCHES, launcher=torchrun(2))
+    one, two = (where / "scores.json" for where in (folder, tmp_path))
     assert one.read_bytes() == two.read_bytes()
-    assert [read(tmp_path / str(processes), "run.json")["world_size"] for processes in (1, 2)] == [1, 2]
+    assert [read(where, "run.json")["world_size"] for where in (folder, tmp_path)] == [1, 2]
 
 
 def test_probabilities_are_the_exponentials_of_the_scores(sample, tmp_path, score_here):
@@ -121,12 +111,12 @@ def test_the_saved_scores_give_the_table_of_the_run(sample, score_here):
 
 
 @pytest.fixture(scope="module")
-def part(shared, repository, tmp_path_factory):
+def part(shared, launch, tmp_path_factory):
     """The first examples of every task and language, scored with the tiny BERT: (folder, what was printed)."""
     folder = tmp_path_factory.mktemp("part")
     options = ["--model", shared / "oracles" / "models" / "bert", "--data-dir", shared / "upstream"]
-    run = score(repository, folder, *options, "--languages", "en", "de", "es", "fr", "tr", "--limit", "5")
-    return folder, run.stdout
+    options += ["--languages", "en", "de", "es", "fr", "tr", "--limit", "5"]
+    return folder, launch(folder, *options, launcher=[sys.executable])
 
 
 def test_every_task_and_language_of_the_real_data_is_scored(part):
@@ -168,19 +158,19 @@ def test_a_score_near_chance_is_shouted(part):
 
 
 REFUSALS = [
-    (["--sample", "--method", "pseudonym"], "Method 'pseudonym' is not defined for a causal model: choose one of"),
-    (["--sample", "--method", "joint"], "Method 'joint' is not defined for a causal model on intrasentence"),
-    (["--sample", "--method", "intersentence=pseudonym"], "not defined for a causal model on intersentence"),
-    (["--sample", "--method", "overall=joint"], "neither a name nor TASK=NAME"),
-    (["--sample", "--dtype", "float12"], "There is no dtype 'float12'"),
-    (["--sample", "--model", "no/such-model"], "no/such-model is neither a folder with a model nor within reach"),
+    (["--method", "pseudonym"], "Method 'pseudonym' is not defined for a causal model: choose one of"),
+    (["--method", "joint"], "Method 'joint' is not defined for a causal model on intrasentence"),
+    (["--method", "intersentence=pseudonym"], "not defined for a causal model on intersentence"),
+    (["--method", "overall=joint"], "neither a name nor TASK=NAME"),
+    (["--dtype", "float12"], "There is no dtype 'float12'"),
+    (["--model", "no/such-model"], "no/such-model is neither a folder with a model nor within reach"),
 ]
 
 
 @pytest.mark.parametrize(("options", "words"), REFUSALS)
-def test_what_cannot_be_done_is_refused_in_a_sentence(score_here, tmp_path, options, words):
+def test_what_cannot_be_done_is_refused_in_a_sentence(score_here, sample, tmp_path, options, words):
     with pytest.raises(SystemExit, match=re.escape(words)):
-        score_here(*options, "--output-dir", tmp_path)
+        score_here("--sample", "--model", sample[0] / "sample-model", *options, "--output-dir", tmp_path)
 
 
 @pytest.mark.parametrize("options", [[], ["--sample", "--languages", "de"], ["--sample", "--limit", "0"]])

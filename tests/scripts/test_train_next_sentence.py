@@ -1,11 +1,9 @@
 """The training script, from the command line to a folder that score.py scores; two processes; what it refuses."""
 
 import json
-import os
 import random
 import re
 import runpy
-import socket
 import subprocess
 import sys
 
@@ -33,17 +31,17 @@ def corpus(tmp_path_factory):
     return path
 
 
-def torchrun(repository, processes, *options):
-    """Run the script on several processes of this machine; what it prints."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    launcher = ["torch.distributed.run", "--nproc_per_node", str(processes), "--master_port", str(port)]
-    command = [sys.executable, "-m", *launcher, str(repository / "scripts" / "train_next_sentence.py")]
-    env = os.environ | {"ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(repository)}
-    run = subprocess.run([*command, *map(str, options)], env=env, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr
-    return run.stdout
+@pytest.fixture
+def train(repository, torchrun, one_thread_each):
+    """train(processes, *options): the script on several processes of this machine; what it prints."""
+
+    def run(processes, *options):
+        command = [*torchrun(processes), str(repository / "scripts" / "train_next_sentence.py"), *map(str, options)]
+        done = subprocess.run(command, env=one_thread_each, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
 
 
 @pytest.fixture
@@ -60,10 +58,10 @@ def run_here(repository, monkeypatch, capsys):
     return run
 
 
-def test_two_processes_train_one_model_that_score_py_scores(repository, shared, corpus, tmp_path, run_here):
+def test_two_processes_train_one_model_that_score_py_scores(train, shared, corpus, tmp_path, run_here):
     # Its XLNet has weights that no gradient reaches.
     model = shared / "oracles" / "models" / "xlnet"
-    printed = torchrun(repository, 2, "--model", model, "--corpus", corpus, *QUICK, "--output-dir", tmp_path / "head")
+    printed = train(2, "--model", model, "--corpus", corpus, *QUICK, "--output-dir", tmp_path / "head")
     lines = [line for line in printed.splitlines() if line.startswith("update ")]
     assert len(lines) == 2
     assert all(

@@ -1,0 +1,41 @@
+"""A Python that has imported what takes seconds, and runs one script after another, each in a fork of itself.
+
+Asked by lines of JSON on its input, [script, *arguments], it answers each with [exit status, what was printed].
+"""
+
+import json
+import os
+import runpy
+import signal
+import sys
+import tempfile
+
+import accelerate  # noqa: F401
+import datasets  # noqa: F401
+import evaluate  # noqa: F401
+
+import stereoset_scoring.loading  # noqa: F401
+
+PATIENCE = 300  # seconds that a script may take
+
+
+def run(script, arguments, output):
+    """A script as Python runs it; what it prints goes to a file."""
+    signal.alarm(PATIENCE)
+    for stream in (1, 2):
+        os.dup2(output.fileno(), stream)
+    sys.argv, sys.path[0] = [script, *arguments], os.path.dirname(script)
+    runpy.run_path(script, run_name="__main__")
+    sys.exit()
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        script, *arguments = json.loads(line)
+        with tempfile.TemporaryFile() as output:
+            child = os.fork()
+            if not child:
+                run(script, arguments, output)
+            _, status = os.waitpid(child, 0)
+            output.seek(0)
+            print(json.dumps([os.waitstatus_to_exitcode(status), output.read().decode()]), flush=True)
