@@ -1,6 +1,6 @@
 """Where the time goes: the operators that take most of it, for three works.
 
-python benchmarks/profile_scoring.py [--examples 50] [--write]
+python benchmarks/profile_scoring.py [--examples 200] [--write]
 """
 
 import argparse
@@ -42,7 +42,7 @@ def main():
 def parse_args():
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--examples", type=int, default=50, help="how many of each task")
+    parser.add_argument("--examples", type=int, default=200, help="how many of each task")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--quick", action="store_true", help="tiny models: to see that it runs")
     parser.add_argument("--write", action="store_true", help="put the table into benchmarks/README.md")
@@ -55,7 +55,11 @@ def shares_of_time(scorer, rows):
     job = scorer.plan(rows)
     with profile(activities=[ProfilerActivity.CPU]) as planned, torch.profiler.record_function("plan"):
         scorer.plan(rows)
-    with profile(activities=[ProfilerActivity.CPU]) as computed, torch.profiler.record_function("python"):
+    with (
+        scorer.evaluating(job),
+        profile(activities=[ProfilerActivity.CPU]) as computed,
+        torch.profiler.record_function("python"),
+    ):
         for batch in job.batches:
             scorer.log_probs([[job.rows[i] for i in unit] for unit in batch])
     times = Counter()

@@ -1,7 +1,7 @@
 """Batches of rows of similar length under a budget of tokens. Knows lengths, nothing else."""
 
 SIMILAR = 0.93  # of the longest: where a batch is large enough to keep a device busy, no shorter row joins it
-LARGE_ENOUGH = 1 / 16  # of the budget
+LARGE_ENOUGH = 1 / 8  # of the budget
 PASS_ENOUGH = 1 / 20  # of a batch that is computed in several passes
 PASS_TOKENS = 64  # or so many tokens
 
