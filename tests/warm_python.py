@@ -3,12 +3,15 @@
 Asked by lines of JSON on its input, [script, *arguments], it answers each with [exit status, what was printed].
 """
 
+import atexit
+import gc
 import json
 import os
 import runpy
 import signal
 import sys
 import tempfile
+import traceback
 
 import accelerate  # noqa: F401
 import datasets  # noqa: F401
@@ -24,12 +27,22 @@ def run(script, arguments, output):
     signal.alarm(PATIENCE)
     for stream in (1, 2):
         os.dup2(output.fileno(), stream)
-    sys.argv, sys.path[0] = [script, *arguments], os.path.dirname(script)
-    runpy.run_path(script, run_name="__main__")
-    sys.exit()
+    sys.argv, sys.path[0], status = [script, *arguments], os.path.dirname(script), 0
+    try:
+        runpy.run_path(script, run_name="__main__")
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else bool(end.code)
+        print(end.code or "", file=sys.stderr)
+    except BaseException:
+        status = 1
+        traceback.print_exc()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    os._exit(status)  # taking down all that was imported takes longer than most scripts
 
 
 if __name__ == "__main__":
+    gc.freeze()  # else each fork would copy all of it to count its references
     for line in sys.stdin:
         script, *arguments = json.loads(line)
         with tempfile.TemporaryFile() as output:

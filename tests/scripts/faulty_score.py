@@ -6,6 +6,7 @@ again, before it may end. WIDOWED: two free ports, where two pairs of processes 
 first or the second dies.
 """
 
+import gc
 import os
 import random
 import runpy
@@ -59,8 +60,13 @@ def run_in_a_fork(**environment):
         os.environ.update(environment)
         PartialState._reset_state()
         team.our_team.cache_clear()
-        run()
-        sys.exit()
+        status = 0
+        try:
+            run()
+        except SystemExit as end:
+            print(end.code, file=sys.stderr)
+            status = end.code if isinstance(end.code, int) else 1
+        os._exit(status)  # taking down all that was imported takes longer than the run
     return child
 
 
@@ -110,6 +116,7 @@ def run_in_pairs_and_be_widowed(ports):
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
+    gc.freeze()  # else each fork would copy all of it to count its references
     sys.path.insert(0, str(SCRIPTS))
     make_faulty()
     if "KILLS" in os.environ:
