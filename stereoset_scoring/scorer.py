@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
+from stereoset_scoring.engines.heap import kept_heap
 from stereoset_scoring.examples import read_example
 from stereoset_scoring.job import make_job
 from stereoset_scoring.methods.registry import check_names, check_options, choose_method, preset_named
@@ -127,7 +128,6 @@ class Scorer:
     def evaluating(self, job):
         """All models that a job asks in evaluation mode, and as fast as they go; afterwards as they were."""
         from stereoset_scoring.engines.fused import fused  # here, for it imports what takes seconds
-        from stereoset_scoring.engines.heap import kept_heap
 
         models = [self.source.head(kind).engine.model for kind in dict.fromkeys(row.head for row in job.rows)]
         modes = [(module, module.training) for model in models for module in model.modules()]

@@ -118,7 +118,7 @@ def test_part_in_training_mode_of_a_model_in_evaluation_mode_is_scored_without_d
 def test_model_is_in_training_mode_again_after_an_error(in_training, tokenizer_of, intrasentence, monkeypatch):
     scorer = load_scorer(model=in_training, tokenizer=tokenizer_of("bert"))
     monkeypatch.setattr(scorer, "log_probs", lambda rows: 1 / 0)
-    with pytest.raises((ZeroDivisionError, Unreadable), match="division by zero"):
+    with pytest.raises(Unreadable, match="ZeroDivisionError"):
         scorer.score(intrasentence)
     assert in_training.training
 
