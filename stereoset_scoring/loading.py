@@ -26,7 +26,7 @@ from transformers.models.auto.modeling_auto import (
 from transformers.utils.hub import cached_file, extract_commit_hash
 
 from stereoset_scoring.engines.devices import gpus_of, input_device
-from stereoset_scoring.engines.engine import ENGINES
+from stereoset_scoring.engines.kinds import ENGINES
 from stereoset_scoring.engines.next_sentence_head import NextSentenceModel, find_trained_head
 from stereoset_scoring.team import processes
 from stereoset_scoring.tokens import Tokenizer

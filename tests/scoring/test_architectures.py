@@ -456,6 +456,6 @@ def test_logits_of_a_few_places_at_a_time_give_the_same_scores(
     expected = load_scorer(model=model, tokenizer=tokenizer).score(rows)
     scorer = load_scorer(model=model, tokenizer=tokenizer)
     engine = scorer.source.head("masked" if kind == "MaskedLM" else "causal").engine
-    monkeypatch.setattr("stereoset_scoring.engines.engine.LOGITS", 3 * len(tokenizer))
+    monkeypatch.setattr("stereoset_scoring.engines.language_model.LOGITS", 3 * len(tokenizer))
     assert scorer.score(rows) == [pytest.approx(one, abs=CLOSE) for one in expected]
     assert engine.ends_in_its_projection is (architecture not in AFTERWARDS)

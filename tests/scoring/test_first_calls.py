@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from stereoset_scoring.engines.engine import Engine
+from stereoset_scoring.engines.base import Engine
 from stereoset_scoring.engines.first_calls import FUNCTIONS, make_first_calls
 
 

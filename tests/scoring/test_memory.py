@@ -21,8 +21,10 @@ from transformers import (
 )
 
 from stereoset_scoring.engines.budget import Budget, bytes_per_token, tokens_that_fit
-from stereoset_scoring.engines.engine import CausalEngine, MaskedEngine, Seq2SeqEngine
+from stereoset_scoring.engines.causal import CausalEngine
+from stereoset_scoring.engines.masked import MaskedEngine
 from stereoset_scoring.engines.projection import LOGITS
+from stereoset_scoring.engines.seq2seq import Seq2SeqEngine
 from stereoset_scoring.rows import GREEDY, Row
 
 VOCABULARY = 250_000

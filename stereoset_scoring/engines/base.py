@@ -1,0 +1,121 @@
+"""One model, asked for the log-probabilities of a batch of rows: what all engines share."""
+
+from functools import cached_property
+
+import torch
+
+from stereoset_scoring.engines.budget import Budget, tokens_that_fit
+from stereoset_scoring.engines.devices import input_device
+from stereoset_scoring.engines.first_calls import make_first_calls
+from stereoset_scoring.engines.padding import pad
+
+CACHED = 2**20  # logits, which a core's own cache holds in float32
+
+
+class Engine:
+    """Rows in, log-probabilities out, for one loaded model.
+
+    Args:
+        model: a transformers model on its device.
+        pad_token_id: what to pad with; any id will do, since padding is masked.
+        accepts: names of the inputs that the model takes.
+    """
+
+    def __init__(self, model, pad_token_id, accepts):
+        make_first_calls()
+        self.model = model
+        self.pad_token_id = pad_token_id
+        self._accepts = accepts
+
+    @cached_property
+    def padding_is_inert(self):
+        """Whether a row's output is the same beside longer rows."""
+        return True
+
+    @property
+    def device(self):
+        """Where the model's inputs go."""
+        return input_device(self.model)
+
+    shares_prefixes = False  # whether the shared beginnings of the rows of a unit are computed once
+
+    @cached_property
+    def budget(self):
+        """How much this process puts into one forward pass."""
+        return Budget(tokens_that_fit(self.model))
+
+    def log_probs(self, units):
+        """ln P, in nats, of each row's reads: a list of lists of float, aligned with the rows of the units in order.
+
+        Computed in one forward pass, or in several: one for each length where the model does not ignore padding, and
+        as many as memory demands. In float32 whatever the model's dtype, float64 models in float64.
+
+        Raises:
+            MemoryError: if a row alone does not fit into memory.
+        """
+        return self.budget.spend(units, self.length, self._log_probs_of_units)
+
+    def length(self, unit):
+        """How many tokens a unit takes of a batch."""
+        return sum(len(row.ids) for row in unit)
+
+    def _log_probs_of_units(self, units):
+        rows = [row for unit in units for row in unit]
+        if len({len(row.ids) for row in rows}) == 1 or self.padding_is_inert:
+            return self._log_probs(rows)
+        found = {}
+        for length in {len(row.ids) for row in rows}:
+            same = [i for i, row in enumerate(rows) if len(row.ids) == length]
+            found.update(zip(same, self._log_probs([rows[i] for i in same]), strict=True))
+        return [found[i] for i in range(len(rows))]
+
+    @torch.no_grad()  # not inference_mode: what a model in training caches must stay fit for a backward pass
+    def _log_probs(self, rows):
+        places, reads = places_and_reads(rows)
+        return self._read(self.logits(rows, places), places, reads, rows[0].among)
+
+    @staticmethod
+    def _read(chunks, places, reads, among=None):
+        """Of logits at N places, in chunks (n, V), ln P of what reads[i] names: [(place, token), …] of row i."""
+        index = {place: n for n, place in enumerate(places)}
+        flat = torch.tensor([(index[place], token) for of_row in reads for place, token in of_row])  # (R, 2)
+        values, start = torch.empty(len(flat), dtype=torch.float64), 0
+        for logits in chunks:
+            here = (flat[:, 0] >= start) & (flat[:, 0] < start + len(logits))
+            at, tokens = (flat[here] - torch.tensor([start, 0])).to(logits.device).unbind(1)
+            values[here] = _log_probs_of(logits, at, tokens, among).to(values)
+            start += len(logits)
+        read = iter(values.tolist())
+        return [[next(read) for _ in of_row] for of_row in reads]
+
+    def logits(self, rows, places):
+        """The outputs at the N (row, position) places, in chunks (n, V)."""
+        raise NotImplementedError
+
+    def inputs(self, rows):
+        """The model's inputs for a batch of rows, padded on the right."""
+        device = self.device
+        ids = pad([row.ids for row in rows], self.pad_token_id, device)  # (B, T)
+        mask = pad([[1] * len(row.ids) for row in rows], 0, device)  # (B, T)
+        inputs = {"input_ids": ids, "attention_mask": mask, "return_dict": True}
+        if rows[0].segments is not None and "token_type_ids" in self._accepts:
+            inputs["token_type_ids"] = pad([row.segments for row in rows], 0, device)
+        if "use_cache" in self._accepts:
+            inputs["use_cache"] = False
+        return inputs
+
+
+def places_and_reads(rows):
+    """(the places (row, position) at which anything is read, of each row what is read: [(place, token), …])."""
+    reads = [[((b, position), token) for position, token in row.reads] for b, row in enumerate(rows)]
+    return sorted({place for of_row in reads for place, _ in of_row}), reads
+
+
+def _log_probs_of(logits, at, tokens, among):
+    """(R,) ln P of tokens (R,) at the rows (R,) of logits (n, V)."""
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    shared = logits if among is None else logits[:, list(among)]
+    # What a CPU's cache holds is passed over three times at the price of one.
+    rows = max(1, CACHED // shared.shape[1]) if logits.device.type == "cpu" else len(shared)
+    log_totals = torch.cat([some.logsumexp(-1) for some in shared.split(rows)])  # (n,)
+    return logits[at, tokens] - log_totals[at]

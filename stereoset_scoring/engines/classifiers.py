@@ -1,0 +1,51 @@
+"""Heads that give one distribution per text: next-sentence heads and text classifiers."""
+
+import re
+
+from stereoset_scoring.engines.bidirectional import BidirectionalEngine
+
+
+class NextSentenceEngine(BidirectionalEngine):
+    """Next-sentence heads: the output is one distribution over two classes per row."""
+
+    def first_output(self, rows, length):
+        """What the model makes of the first row: (2,)."""
+        (logits,) = self.logits(rows, None)
+        return logits[0]
+
+    def logits(self, rows, places):
+        """The outputs of the head in one chunk (B, 2)."""
+        output = self.model(**self.inputs(rows))
+        return [output.seq_relationship_logits if "seq_relationship_logits" in output else output.logits]
+
+
+class SentimentEngine(NextSentenceEngine):
+    """Text classifiers that know negative from other sentiment: one distribution per row, the negative class first.
+
+    Raises:
+        ValueError: if the names of the model's classes do not tell which one is negative.
+    """
+
+    def __init__(self, model, *options):
+        super().__init__(model, *options)
+        self._negative = negative_class(model.config.id2label)
+
+    def logits(self, rows, places):
+        """The outputs of the classifier in one chunk (B, C), turned such that the negative class is class 0."""
+        (logits,) = super().logits(rows, places)
+        return [logits.roll(-self._negative, -1)]
+
+
+def negative_class(id2label):
+    """The class whose name, such as "NEGATIVE" or "neg", says that it is the negative one.
+
+    Raises:
+        ValueError: if there is no such name, or more than one.
+    """
+    found = [index for index, label in id2label.items() if re.fullmatch("neg(ative)?", str(label).strip(), re.I)]
+    if len(found) != 1 or len(id2label) < 2:
+        raise ValueError(
+            f"Which of the classes {', '.join(map(str, id2label.values()))} is negative cannot be told: give a "
+            "sentiment classifier whose id2label names one class NEGATIVE, beside others."
+        )
+    return int(found[0])

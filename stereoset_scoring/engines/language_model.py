@@ -1,0 +1,57 @@
+"""Models whose output at a position is a distribution over the vocabulary."""
+
+from functools import cached_property
+
+import torch
+
+from stereoset_scoring.engines.base import Engine
+from stereoset_scoring.engines.projection import LOGITS, ends_in_its_projection, is_plain, logits_at
+from stereoset_scoring.rows import Row
+
+
+class LanguageModelEngine(Engine):
+    """Models whose output at a position is a distribution over the vocabulary."""
+
+    _logits = None  # see _room
+
+    def log_probs(self, units):
+        """As Engine; where the logits of a batch would be many, they are computed in parts."""
+        tokens = len(units) * max(map(self.length, units))
+        if tokens > self._places_at_once and not self.ends_in_its_projection:
+            self.budget.lower(self._places_at_once)
+        return super().log_probs(units)
+
+    @property
+    def _places_at_once(self):
+        return max(1, LOGITS // self.model.config.get_text_config().vocab_size)
+
+    def logits(self, rows, places):
+        """As Engine; the vocabulary is projected at the places and nowhere else."""
+        return self._projected(self.inputs(rows), self.where(rows, places))
+
+    def _projected(self, inputs, where):
+        count = len(where[0])
+        if count <= self._places_at_once or not self.ends_in_its_projection:
+            return logits_at(self.model, inputs, where, count)
+        return logits_at(self.model, inputs, where, self._places_at_once, self._room())
+
+    def _room(self):
+        """Memory for the logits of one chunk, the same for all; None where the projection takes none."""
+        projection = self.model.get_output_embeddings()
+        if not is_plain(projection):
+            return None
+        shape, dtype = (self._places_at_once, projection.out_features), projection.weight.dtype
+        if self._logits is None or (self._logits.shape, self._logits.dtype) != (shape, dtype):
+            self._logits = torch.empty(shape, dtype=dtype)
+        return self._logits
+
+    @cached_property
+    @torch.no_grad()
+    def ends_in_its_projection(self):
+        """Whether the projection may be asked without the model: tried once, on a made-up row."""
+        row = Row("", (1, 2, 3), (), (0, 0, 0), decoder=(1, 2))
+        return ends_in_its_projection(self.model, self.inputs([row]))
+
+    def where(self, rows, places):
+        """The places as index tensors (N,), (N,) into the model's output."""
+        return tuple(torch.tensor(places).unbind(1))

@@ -1,0 +1,25 @@
+"""Permutation language models (XLNet)."""
+
+import torch
+
+from stereoset_scoring.engines.bidirectional import BidirectionalEngine
+from stereoset_scoring.engines.language_model import LanguageModelEngine
+
+
+class PermutationEngine(BidirectionalEngine, LanguageModelEngine):
+    """XLNet, read at a mask or by a query of its own."""
+
+    def inputs(self, rows):
+        """The model's inputs; for rows that are queried, which position each of them asks for."""
+        inputs = super().inputs(rows)
+        if rows[0].query:
+            batch, length = inputs["input_ids"].shape
+            asked = torch.tensor([row.reads[0][0] for row in rows], device=self.device)  # (B,)
+            mapping = torch.nn.functional.one_hot(asked, length).to(self.model.dtype)  # (B, T)
+            inputs["target_mapping"] = mapping[:, None]  # (B, 1, T)
+            inputs["perm_mask"] = mapping[:, None].expand(batch, length, length)  # nobody sees what is asked for
+        return inputs
+
+    def where(self, rows, places):
+        """The places; a queried row has one output."""
+        return super().where(rows, [(row, 0) for row, _ in places] if rows[0].query else places)
