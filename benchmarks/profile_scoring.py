@@ -56,7 +56,7 @@ def shares_of_time(scorer, rows):
     with profile(activities=[ProfilerActivity.CPU]) as planned, torch.profiler.record_function("plan"):
         scorer.plan(rows)
     with (
-        scorer.evaluating(job),
+        scorer.evaluating(job.heads),
         profile(activities=[ProfilerActivity.CPU]) as computed,
         torch.profiler.record_function("python"),
     ):

@@ -177,7 +177,7 @@ class Baseline:
         """The rows that it refuses: none."""
         return {}
 
-    def evaluating(self, job):
+    def evaluating(self, heads):
         """There is no model to put in evaluation mode."""
         return nullcontext()
 

@@ -42,6 +42,11 @@ class Job:
         """Examples whose given context was cut from the left, because the model cannot read it all."""
         return sum(any(recipe.truncated for recipe in recipes) for recipes in self.recipes)
 
+    @property
+    def heads(self):
+        """The heads that are asked."""
+        return tuple(dict.fromkeys(row.head for row in self.rows))
+
     @cached_property
     def digest(self):
         """sha256, as hex, over the rows: of equal jobs, a row's index names the same question."""

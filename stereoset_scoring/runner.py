@@ -84,7 +84,7 @@ def _read(scorer, job, batches, progress, keep=None, keep_going=False, between=l
     values, failures = {}, {}
     total = sum(len(unit) for batch in batches for unit in batch)
     title = progress if isinstance(progress, str) else "scoring"
-    with scorer.evaluating(job), tqdm(total=total, unit="row", desc=title, disable=not progress) as bar:
+    with scorer.evaluating(job.heads), tqdm(total=total, unit="row", desc=title, disable=not progress) as bar:
         for batch in batches:
             with undisturbed():
                 found, failed = _read_batch(scorer, job, batch)

@@ -1,5 +1,6 @@
 """A scorer: option scores of context association tests from one checkpoint."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -87,10 +88,21 @@ class Scorer:
         Raises:
             ValueError: as `score`.
         """
-        job = make_job(
-            self._recipes(dataset), self.max_tokens, lambda head: self.source.head(head).engine.shares_prefixes
-        )
+        recipes = self._recipes(dataset)
+        self._try_out(recipes)
+        job = make_job(recipes, self.max_tokens, lambda head: self.source.head(head).engine.shares_prefixes)
         return replace(job, ids=tuple(str(row["id"]) for row in dataset))
+
+    def _try_out(self, recipes):
+        """Let the engines of all heads try what they promise, on the rows of each example."""
+        groups = defaultdict(list)
+        for of_example in recipes:
+            rows = [row for recipe in of_example for row in recipe.rows]
+            for head in dict.fromkeys(row.head for row in rows):
+                groups[head].append([row for row in rows if row.head == head])
+        with self.evaluating(groups):
+            for head, of_head in groups.items():
+                self.source.head(head).engine.try_out(of_head)
 
     def with_preset(self, preset):
         """A scorer of the same checkpoint that differs in its preset alone; the weights are loaded once.
@@ -125,14 +137,18 @@ class Scorer:
         return self.source.head(units[0][0].head).engine.log_probs(units)
 
     @contextmanager
-    def evaluating(self, job):
-        """All models that a job asks in evaluation mode, and as fast as they go; afterwards as they were."""
-        from stereoset_scoring.engines.fused import fused  # here, for it imports what takes seconds
+    def evaluating(self, heads):
+        """The models of some heads in evaluation mode, and as fast as they go; afterwards as they were."""
+        import torch  # here, for it takes seconds
 
-        models = [self.source.head(kind).engine.model for kind in dict.fromkeys(row.head for row in job.rows)]
+        from stereoset_scoring.engines.fused import fused
+
+        models = [self.source.head(kind).engine.model for kind in heads]
+        gpus = {model.device for model in models if model.device.type == "cuda"}
         modes = [(module, module.training) for model in models for module in model.modules()]
         try:
             with kept_heap(), ExitStack() as stack:
+                stack.enter_context(torch.random.fork_rng(gpus))  # some models draw numbers in any mode
                 for model in models:
                     model.eval()
                     stack.enter_context(fused(model))

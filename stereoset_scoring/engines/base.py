@@ -1,13 +1,16 @@
 """One model, asked for the log-probabilities of a batch of rows: what all engines share."""
 
+from dataclasses import replace
 from functools import cached_property
 
 import torch
 
-from stereoset_scoring.engines.budget import Budget, tokens_that_fit
+from stereoset_scoring.engines.budget import Budget, free_memory, tokens_that_fit
 from stereoset_scoring.engines.devices import input_device
 from stereoset_scoring.engines.first_calls import make_first_calls
 from stereoset_scoring.engines.padding import pad
+from stereoset_scoring.engines.trials import Trial, length_of, may_change_between
+from stereoset_scoring.refusal import Refusal
 
 CACHED = 2**20  # logits, which a core's own cache holds in float32
 
@@ -19,25 +22,80 @@ class Engine:
         model: a transformers model on its device.
         pad_token_id: what to pad with; any id will do, since padding is masked.
         accepts: names of the inputs that the model takes.
+
+    Attributes:
+        trial: what the model has shown so far; see `try_out`.
     """
 
     def __init__(self, model, pad_token_id, accepts):
         make_first_calls()
         self.model = model
         self.pad_token_id = pad_token_id
-        self._accepts = accepts
+        self.accepts = accepts
+        self.trial = Trial()
 
-    @cached_property
-    def padding_is_inert(self):
-        """Whether a row's output is the same beside longer rows."""
-        return True
+    @property
+    def name(self):
+        """What the model is, for a message."""
+        return type(self.model).__name__
 
     @property
     def device(self):
         """Where the model's inputs go."""
         return input_device(self.model)
 
-    shares_prefixes = False  # whether the shared beginnings of the rows of a unit are computed once
+    @property
+    def shares_prefixes(self):
+        """Whether the shared beginnings of the rows of a unit are computed once."""
+        return self.trial.packs
+
+    @property
+    def padding_is_inert(self):
+        """Whether a row's output is the same beside longer rows."""
+        return self.trial.pads
+
+    def try_out(self, groups):
+        """Try what the model promises and what it may be spared, as far as it was not tried; in evaluation mode.
+
+        Args:
+            groups: the rows of each example, as a job will hold them.
+
+        Raises:
+            Refusal: if the model is not what its kind promises.
+        """
+        needed = max(sum(map(length_of, group)) for group in groups)
+        if not self.trial.reach:
+            self.trial = self._unless_it_fails(self.first_trial, groups)
+        if may_change_between(self.model.config, self.trial.reach, needed):
+            self.trial = replace(self._unless_it_fails(self.trial_at_length, groups), reach=needed)
+
+    def _unless_it_fails(self, trial, groups):
+        """A Trial; where the model fails on its rows, nothing is earned, and scoring will say what is wrong."""
+        try:
+            return trial(groups)
+        except Refusal:
+            raise
+        except Exception:  # of any make: the model's code may be anybody's
+            free_memory()
+            return Trial(virtual=self.trial.virtual)
+
+    sees_all = False  # whether what stands at a place depends on what follows
+
+    def first_trial(self, groups):
+        """The Trial on short rows."""
+        raise NotImplementedError
+
+    def trial_at_length(self, groups):
+        """The Trial on rows as long as those of the job."""
+        raise NotImplementedError
+
+    def states(self, inputs):
+        """What the model hands its output layer, (B, T, H) in float32 or more: all that its answers depend on."""
+        raise NotImplementedError
+
+    def lone_states(self, inputs):
+        """(the states (T, H) of one row, whether the model ends in its projection)."""
+        return self.states(inputs)[0], False
 
     @cached_property
     def budget(self):
@@ -98,9 +156,9 @@ class Engine:
         ids = pad([row.ids for row in rows], self.pad_token_id, device)  # (B, T)
         mask = pad([[1] * len(row.ids) for row in rows], 0, device)  # (B, T)
         inputs = {"input_ids": ids, "attention_mask": mask, "return_dict": True}
-        if rows[0].segments is not None and "token_type_ids" in self._accepts:
+        if rows[0].segments is not None and "token_type_ids" in self.accepts:
             inputs["token_type_ids"] = pad([row.segments for row in rows], 0, device)
-        if "use_cache" in self._accepts:
+        if "use_cache" in self.accepts:
             inputs["use_cache"] = False
         return inputs
 
@@ -111,9 +169,14 @@ def places_and_reads(rows):
     return sorted({place for of_row in reads for place, _ in of_row}), reads
 
 
+def widened(tensor):
+    """A tensor in float32, or float64 where it is that."""
+    return tensor.to(torch.promote_types(tensor.dtype, torch.float32))
+
+
 def _log_probs_of(logits, at, tokens, among):
     """(R,) ln P of tokens (R,) at the rows (R,) of logits (n, V)."""
-    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    logits = widened(logits)
     shared = logits if among is None else logits[:, list(among)]
     # What a CPU's cache holds is passed over three times at the price of one.
     rows = max(1, CACHED // shared.shape[1]) if logits.device.type == "cpu" else len(shared)

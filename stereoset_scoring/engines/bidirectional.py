@@ -1,27 +1,25 @@
 """Models in which a position may see those after it."""
 
-from functools import cached_property
-
-import torch
-
 from stereoset_scoring.engines.base import Engine
-from stereoset_scoring.rows import Row
+from stereoset_scoring.engines.trials import length_of, stretched, try_bidirectional
+
+FURTHER = 6  # tokens, by which the rows of the first trial differ if they can
 
 
 class BidirectionalEngine(Engine):
     """Models in which a position may see those after it, padding included where the architecture mixes positions
     by other means than attention (convolutions in ConvBERT, Fourier transforms in FNet)."""
 
-    @cached_property
-    @torch.no_grad()
-    def padding_is_inert(self):
-        """Whether a row's output is the same beside longer rows: tried once, on two made-up rows."""
-        short, long = (tuple(1 + i % 9 for i in range(length)) for length in (6, 12))
-        rows = [Row("", ids, (), (0,) * len(ids)) for ids in (short, long)]
-        alone, padded = (self.first_output(some, len(short)).float() for some in (rows[:1], rows))
-        tolerance = 1e-3 if self.model.dtype in (torch.float32, torch.float64) else 0.25
-        return torch.allclose(alone, padded, rtol=tolerance, atol=tolerance)
+    def first_trial(self, groups):
+        """As Engine; on the shortest row beside one that is longer."""
+        rows = sorted((row for group in groups for row in group), key=length_of)
+        enough = len(rows[0].ids) + FURTHER
+        return self._try(rows[0], next((row for row in rows if len(row.ids) >= enough), rows[-1]))
 
-    def first_output(self, rows, length):
-        """What the model makes of the first row: (length, H) last hidden states."""
-        return self.model(**self.inputs(rows), output_hidden_states=True).hidden_states[-1][0, :length]
+    def trial_at_length(self, groups):
+        """As Engine; on the shortest row beside the longest."""
+        rows = sorted((row for group in groups for row in group), key=length_of)
+        return self._try(rows[0], rows[-1])
+
+    def _try(self, short, long):
+        return try_bidirectional(self, long if len(long.ids) > len(short.ids) else stretched(short, FURTHER), short)

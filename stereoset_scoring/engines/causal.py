@@ -1,38 +1,32 @@
 """Causal language models: what rows share is computed once."""
 
-from functools import cached_property
+from dataclasses import replace
 
 import torch
 
 from stereoset_scoring.engines.language_model import LanguageModelEngine
 from stereoset_scoring.engines.padding import pad, visibility
+from stereoset_scoring.engines.trials import hardest, sketch, try_causal
 from stereoset_scoring.packing import pack
-from stereoset_scoring.rows import Row
 
 
 class CausalEngine(LanguageModelEngine):
     """Causal models; the rows of a unit are packed, so that what they share is computed once."""
 
-    @cached_property
-    @torch.no_grad()
-    def shares_prefixes(self):
-        """Whether packed rows give what each gives alone: tried once, on a made-up unit."""
-        if "position_ids" not in self._accepts:
-            return False
-        rows = [
-            Row("", ids, tuple((i, 1) for i in range(len(ids)))) for ids in ((1, 2, 3, 4), (1, 2, 5, 6, 7), (1, 2, 5))
-        ]
-        try:
-            packed = self._log_probs_of_packs([rows, rows[1:]])
-        except (TypeError, ValueError, RuntimeError, IndexError, AttributeError):
-            return False  # this architecture, or its attention, takes no mask of ours
-        alone = [self._log_probs([row])[0] for row in (*rows, *rows[1:])]
-        tolerance = 1e-3 if self.model.dtype in (torch.float32, torch.float64) else 0.25
-        return all(
-            abs(a - b) <= tolerance * max(1, abs(b))
-            for one, other in zip(packed, alone, strict=True)
-            for a, b in zip(one, other, strict=True)
-        )
+    def first_trial(self, groups):
+        """As Engine; on short rows made up of the job's tokens."""
+        return try_causal(self, sketch([row for group in groups for row in group]))
+
+    def trial_at_length(self, groups):
+        """As Engine; rows longer than a sliding window are not packed, and not tried so."""
+        found = try_causal(self, hardest(groups), packing=False)
+        inside = [some for group in groups if len(some := list(filter(self._is_inside_window, group))) > 1]
+        packs = self.trial.packs and bool(inside) and try_causal(self, hardest(inside)).packs
+        return replace(found, packs=packs)
+
+    def _is_inside_window(self, row):
+        window = getattr(self.model.config.get_text_config(), "sliding_window", None)
+        return window is None or len(row.ids) <= window
 
     def length(self, unit):
         """As Engine; a packed unit takes the tokens of its tree."""
@@ -40,8 +34,7 @@ class CausalEngine(LanguageModelEngine):
         return len(pack([row.ids for row in unit]).ids) if packed else super().length(unit)
 
     def _log_probs_of_units(self, units):
-        window = getattr(self.model.config.get_text_config(), "sliding_window", None)
-        short = window is None or all(len(row.ids) <= window for unit in units for row in unit)
+        short = all(self._is_inside_window(row) for unit in units for row in unit)
         if self.shares_prefixes and short and any(len(unit) > 1 for unit in units):
             return self._log_probs_of_packs(units)
         return super()._log_probs_of_units(units)
@@ -56,9 +49,9 @@ class CausalEngine(LanguageModelEngine):
         ]
         places = sorted({place for of_row in reads for place, _ in of_row})
         where = tuple(torch.tensor(places).unbind(1))  # (N,), (N,)
-        return self._read(self._projected(self._packed_inputs(packs), where), places, reads)
+        return self._read(self._projected(self.packed_inputs(packs), where), places, reads)
 
-    def _packed_inputs(self, packs):
+    def packed_inputs(self, packs):
         """The model's inputs for a batch of trees: ids, positions, and who sees whom."""
         device, dtype = self.device, self.model.dtype
         visible = visibility(packs).to(device)  # (B, T, T)

@@ -2,21 +2,24 @@
 
 import re
 
+from stereoset_scoring.engines.base import widened
 from stereoset_scoring.engines.bidirectional import BidirectionalEngine
 
 
 class NextSentenceEngine(BidirectionalEngine):
     """Next-sentence heads: the output is one distribution over two classes per row."""
 
-    def first_output(self, rows, length):
-        """What the model makes of the first row: (2,)."""
-        (logits,) = self.logits(rows, None)
-        return logits[0]
+    def states(self, inputs):
+        """The outputs of the head (B, 2), in float32 or more."""
+        return widened(self._outputs(inputs))
 
     def logits(self, rows, places):
         """The outputs of the head in one chunk (B, 2)."""
-        output = self.model(**self.inputs(rows))
-        return [output.seq_relationship_logits if "seq_relationship_logits" in output else output.logits]
+        return [self._outputs(self.inputs(rows))]
+
+    def _outputs(self, inputs):
+        output = self.model(**inputs)
+        return output.seq_relationship_logits if "seq_relationship_logits" in output else output.logits
 
 
 class SentimentEngine(NextSentenceEngine):

@@ -1,12 +1,9 @@
 """Models whose output at a position is a distribution over the vocabulary."""
 
-from functools import cached_property
-
 import torch
 
-from stereoset_scoring.engines.base import Engine
-from stereoset_scoring.engines.projection import LOGITS, ends_in_its_projection, is_plain, logits_at
-from stereoset_scoring.rows import Row
+from stereoset_scoring.engines.base import Engine, widened
+from stereoset_scoring.engines.projection import LOGITS, is_plain, logits_at, logits_of, seen_by, states_and_end
 
 
 class LanguageModelEngine(Engine):
@@ -45,13 +42,29 @@ class LanguageModelEngine(Engine):
             self._logits = torch.empty(shape, dtype=dtype)
         return self._logits
 
-    @cached_property
-    @torch.no_grad()
+    @property
     def ends_in_its_projection(self):
-        """Whether the projection may be asked without the model: tried once, on a made-up row."""
-        row = Row("", (1, 2, 3), (), (0, 0, 0), decoder=(1, 2))
-        return ends_in_its_projection(self.model, self.inputs([row]))
+        """Whether the projection may be asked without the model."""
+        return self.trial.projects
+
+    def states(self, inputs):
+        """As Engine; the logits where there is no one projection to look into."""
+        seen = []
+
+        def first_only(hidden):
+            seen.append(hidden)
+            return hidden[0, :1]  # what is projected is not looked at
+
+        with seen_by(self.model.get_output_embeddings(), first_only) as done:
+            logits = logits_of(self.model(**inputs))
+        return widened(seen[0] if done else logits)
+
+    def lone_states(self, inputs):
+        """As Engine."""
+        states, projects = states_and_end(self.model, inputs)
+        return widened(states), projects
 
     def where(self, rows, places):
         """The places as index tensors (N,), (N,) into the model's output."""
-        return tuple(torch.tensor(places).unbind(1))
+        rows, positions = torch.tensor(places).unbind(1)
+        return rows, positions + self.trial.virtual

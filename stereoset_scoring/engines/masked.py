@@ -10,6 +10,8 @@ from stereoset_scoring.engines.projection import seen_by
 class MaskedEngine(BidirectionalEngine, LanguageModelEngine):
     """Masked models; rows that say so are weighted by attention."""
 
+    sees_all = True
+
     def _log_probs(self, rows):
         """As Engine; the values of weighted rows are multiplied by the attention that their positions receive."""
         values = super()._log_probs(rows)

@@ -1,5 +1,7 @@
 """Permutation language models (XLNet)."""
 
+from dataclasses import replace
+
 import torch
 
 from stereoset_scoring.engines.bidirectional import BidirectionalEngine
@@ -8,6 +10,12 @@ from stereoset_scoring.engines.language_model import LanguageModelEngine
 
 class PermutationEngine(BidirectionalEngine, LanguageModelEngine):
     """XLNet, read at a mask or by a query of its own."""
+
+    sees_all = True
+
+    def try_out(self, groups):
+        """As Engine; as it reads at a mask."""
+        super().try_out([[replace(row, query=False) for row in group] for group in groups])
 
     def inputs(self, rows):
         """The model's inputs; for rows that are queried, which position each of them asks for."""

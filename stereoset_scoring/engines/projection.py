@@ -45,7 +45,7 @@ def logits_at(model, inputs, where, at_once, room=None):
     """Yield (n, V) logits at the N places of a batch, at_once of them at a time; one's memory may be the next one's.
 
     Args:
-        model: a language model that does nothing after its projection, see `ends_in_its_projection`, or at_once is N.
+        model: a language model that does nothing after its projection, see `states_and_end`, or at_once is N.
         inputs: its inputs.
         where: index tensors (N,), (N,) into its output.
         at_once: how many places are projected at a time.
@@ -85,21 +85,24 @@ def _projected_into(room, projection, states):
     return torch.addmm(projection.bias, states, projection.weight.t(), out=logits)
 
 
-def ends_in_its_projection(model, inputs):
-    """Whether a model's output is that of its projection, to the bit; tried on some inputs of one row.
+def states_and_end(model, inputs):
+    """(the hidden states (T, H) of one row before the projection, whether the output is the projection's, to the bit).
 
-    It is not where logits are scaled, capped or given a bias afterwards, or computed in another way.
+    It is not where logits are scaled, capped or given a bias afterwards, or computed in another way; the states are
+    then the logits, if no projection saw any.
     """
     projection, seen = model.get_output_embeddings(), []
 
     def telling(hidden):
         # None shows a bias, large ones a cap, and all of them a scale.
-        seen.append(torch.cat([hidden[0] * factor for factor in (0, 1, 50)]))
-        return seen[0]
+        seen.extend((hidden[0], torch.cat([hidden[0] * factor for factor in (0, 1, 50)])))
+        return seen[1]
 
     with seen_by(projection, telling) as done:
         logits = logits_of(model(**inputs))
-    return bool(done) and torch.equal(logits, projection(seen[0]).to(logits.dtype))
+    if not done:
+        return logits[0], False
+    return seen[0], torch.equal(logits, projection(seen[1]).to(logits.dtype))
 
 
 def on(tensor, where):

@@ -8,11 +8,22 @@ from stereoset_scoring.batching import in_passes
 from stereoset_scoring.engines.base import places_and_reads
 from stereoset_scoring.engines.language_model import LanguageModelEngine
 from stereoset_scoring.engines.padding import pad
+from stereoset_scoring.engines.trials import Trial
 from stereoset_scoring.rows import GREEDY, Row
 
 
 class Seq2SeqEngine(LanguageModelEngine):
     """Encoder-decoders, read at positions of the decoder; rows with the same input share the encoder's pass."""
+
+    def first_trial(self, groups):
+        """As Engine; of the shortest row."""
+        short = min((row for group in groups for row in group), key=lambda row: row.tokens)
+        _, projects = self.lone_states(self.inputs([short]))
+        return Trial(short.tokens, False, True, projects)
+
+    def trial_at_length(self, groups):
+        """As Engine."""
+        return self.trial
 
     def length(self, unit):
         """As Engine; each decoder holds all that its encoder says."""

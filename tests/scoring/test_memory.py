@@ -88,6 +88,7 @@ class LargestTensor(torch.utils._python_dispatch.TorchDispatchMode):
 )
 def test_no_more_logits_are_held_at_a_time_than_allowed(engine, model):
     asked, rows = engine_of(engine, model), rows_of(engine)
+    asked.try_out([rows])
     with LargestTensor(asked.model) as seen:
         found = asked.log_probs([[row] for row in rows])
     assert LOGITS // 2 < seen.largest <= LOGITS < len(rows) * 40 * VOCABULARY
@@ -101,6 +102,7 @@ def test_head_that_does_more_is_told_from_one_that_does_not(factor):
     model = Gemma2ForCausalLM(Gemma2Config(vocab_size=50, num_key_value_heads=2, head_dim=4, **TINY, **more))
     for dtype in (torch.float32, torch.bfloat16):
         engine = CausalEngine(model.to(dtype).eval(), 0, {"position_ids"})
+        engine.try_out([[Row("causal", (5, 6, 7, 8), ())]])
         assert engine.ends_in_its_projection is (factor == "none")
 
 
@@ -112,7 +114,10 @@ def test_bias_added_after_the_projection_is_seen():
             return output
 
     model = Biased(GPT2Config(vocab_size=50, n_positions=64, n_embd=8, n_layer=1, n_head=2)).eval()
-    assert not CausalEngine(model, 0, {"position_ids"}).ends_in_its_projection
+    engine = CausalEngine(model, 0, {"position_ids"})
+    engine.try_out([[Row("causal", (5, 6, 7, 8), ())]])
+    assert engine.trial.packs
+    assert not engine.ends_in_its_projection
 
 
 class OutOfTokens:
@@ -193,7 +198,6 @@ def test_other_errors_are_passed_on_untouched(scorer_of, intrasentence, error):
     scorer = scorer_of("bert")
     job = scorer.plan(intrasentence)
     memory = OutOfTokens(scorer.source.head("masked").engine.model, 60, error)
-    scorer.source.head("masked").engine.__dict__["padding_is_inert"] = True
     with pytest.raises(type(error)) as raised:
         values_of(scorer, job)
     assert raised.value is error

@@ -1,0 +1,249 @@
+"""By which a model shows that it is what its family says, and earns what makes it fast; on tokens of the job.
+
+Two passes over the same tokens but a few show what depends on what, in any dtype: what does not see a token is the
+same to the bit. What batches change by themselves is rounding, and the measure for all else.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import cycle, islice
+
+import torch
+
+from stereoset_scoring.engines.budget import free_memory
+from stereoset_scoring.packing import Pack, pack
+from stereoset_scoring.refusal import Refusal
+from stereoset_scoring.rows import Row
+
+FEW = 4
+FULL = 3e-5  # relative, of a hidden state in float32: rounding stays below, and one in the wrong place does not
+HALF = 4  # units of a half-precision dtype's last place; or three times what a batch changes, if that is more
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a model has shown.
+
+    Attributes:
+        reach: up to how many tokens it is known to go on as tried; 0 where nothing was tried.
+        packs: whether rows that share their beginnings may be computed as one tree.
+        pads: whether a row may stand beside longer ones.
+        projects: whether its output is its projection's and no more, see `ends_in_its_projection`.
+        virtual: how many outputs stand before that of the first token (prompt tuning).
+    """
+
+    reach: int = 0
+    packs: bool = False
+    pads: bool = False
+    projects: bool = False
+    virtual: int = 0
+
+
+def may_change_between(config, tried: int, needed: int) -> bool:
+    """Whether a number of a configuration may be the length at which something begins that was not tried.
+
+    A window, a chunk, or what positions were trained on: many names, but a number between the two lengths, or twice it
+    where a window reaches to both sides.
+    """
+    return needed > tried and any(tried < number <= 2 * needed for number in _numbers(config.to_dict()))
+
+
+def _numbers(found) -> Iterator[float]:
+    if isinstance(found, dict):
+        found = list(found.values())
+    if isinstance(found, (list, tuple)):
+        for one in found:
+            yield from _numbers(one)
+    elif isinstance(found, (int, float)) and not isinstance(found, bool):
+        yield found
+
+
+def sketch(rows: Sequence[Row]) -> list[Row]:
+    """Short made-up rows of a causal model, of the tokens of the given ones: two that share a beginning, and one more.
+
+    Twelve tokens are more than any convolution of a layer reaches.
+    """
+    known = list(dict.fromkeys(token for row in rows[:16] for token in row.ids))
+    words = list(islice(cycle(dict.fromkeys([*known, *range(16)]) if len(known) < 6 else known), 24))
+    made = (words[:12], [*words[:3], *words[5:14]], words[4:8])
+    return [Row(rows[0].head, tuple(ids), ()) for ids in made]
+
+
+def hardest(groups: Sequence[Sequence[Row]]) -> list[Row]:
+    """Of the rows of each example: all of the example with most tokens, the longest of all first, a short one last."""
+    largest = max(groups, key=lambda group: sum(len(row.ids) for row in group))
+    rows = sorted((row for group in groups for row in group), key=length_of)
+    chosen = [rows[-1], *sorted(largest, key=length_of, reverse=True), short_one(rows)]
+    distinct = {row.ids: row for row in reversed(chosen)}
+    return list(reversed(distinct.values()))
+
+
+def short_one(rows: Sequence[Row]) -> Row:
+    """Of rows by length, the first that has a few tokens: where one stands matters little to so few as one or two."""
+    return next((row for row in rows if len(row.ids) >= FEW), rows[-1])
+
+
+def length_of(row: Row) -> int:
+    """How many tokens a row has."""
+    return len(row.ids)
+
+
+@torch.no_grad()
+def try_causal(engine, rows: Sequence[Row], packing: bool = True) -> Trial:
+    """What a causal model shows on some rows, the longest of them first and another length last.
+
+    Args:
+        engine: its engine.
+        rows: rows of a job, or a `sketch` of them.
+        packing: whether to try trees, too.
+
+    Raises:
+        Refusal: if its output at a token depends on what follows, or is not to be found; or if it fails.
+    """
+    tree = pack([row.ids for row in rows])
+    own = sorted(set(tree.paths[0]).difference(*tree.paths[1:]))  # at the longest row's end, nobody else's
+    own = own[len(own) // 2 :]
+    other = replace(tree, ids=_exchanged(tree.ids, own))
+    changed = replace(rows[0], ids=tuple(other.ids[node] for node in tree.paths[0]))
+    states = engine.states(engine.inputs([*rows, changed]))  # (B, T, H)
+    last, projects = engine.lone_states(engine.inputs([rows[-1]]))  # (t, H)
+    virtual = states.shape[1] - len(rows[0].ids)
+    border = len(rows[0].ids) - len(own) + virtual
+    limit = _limit(engine, states[0], rows[0])
+    _must_be_causal(engine, states[0], states[-1], border, virtual, limit)
+    pads = not _differ(engine, states[len(rows) - 1][: len(last)], last, limit)
+    if not (packing and virtual == 0 and "position_ids" in engine.accepts):
+        return Trial(len(rows[0].ids), False, pads, projects, virtual)
+    each = [*states[: len(rows)]] if pads else [_alone(engine, row) for row in rows]
+    return Trial(len(rows[0].ids), _packs(engine, tree, other, own, each, limit), pads, projects, virtual)
+
+
+def _packs(engine, tree: Pack, other: Pack, own: list[int], each: list[torch.Tensor], limit: float) -> bool:
+    """Whether a tree gives what its rows give each, and the same to the bit where another branch has other tokens."""
+    try:
+        found, again = _trees(engine, tree, other)
+    except Exception:  # of any make: this architecture, or its attention, takes no mask of ours; or memory is short
+        free_memory()
+        return False
+    rest = sorted(set(range(len(tree.ids))).difference(own))
+    leak = _differences(again[rest], found[rest]).max().item()
+    if not leak <= (FULL if _is_full(engine) else 0.0):
+        return False
+    for path, states in zip(tree.paths, each, strict=True):
+        moved = [i for i, node in enumerate(path) if node != i] or list(range(len(path)))  # where a place may matter
+        if _differ(engine, found[[path[i] for i in moved]], states[moved], limit):
+            return False
+    return True
+
+
+def _trees(engine, *trees: Pack) -> list[torch.Tensor]:
+    """The states (T, H) of trees of equal size, in one pass where they are small."""
+    if len(trees[0].ids) <= 64:
+        return list(engine.states(engine.packed_inputs(trees)))
+    return [engine.states(engine.packed_inputs([tree]))[0] for tree in trees]
+
+
+@torch.no_grad()
+def try_bidirectional(engine, long: Row, short: Row) -> Trial:
+    """What a model that looks both ways shows on two rows.
+
+    Raises:
+        Refusal: if its output does not depend on what follows, or is not to be found; or if it fails.
+    """
+    middle = len(long.ids) // 2
+    changed = replace(long, ids=_exchanged(long.ids, [middle]))
+    rows = [long, changed, short, short]
+    inputs = engine.inputs(rows)
+    inputs["input_ids"][3, len(short.ids) :] = long.ids[0]  # other tokens under the padding
+    states = engine.states(inputs)
+    last, projects = engine.lone_states(engine.inputs([short]))
+    if states.dim() == 3 and states.shape[1] != len(long.ids):
+        raise Refusal(_unaligned(engine, states.shape[1], len(long.ids)))
+    if states.dim() == 3 and engine.sees_all and torch.equal(states[0, middle - 1], states[1, middle - 1]):
+        raise Refusal(
+            f"A {engine.name} is asked as a masked model, and what stands at a place does not depend on what follows: "
+            "give a model with bidirectional attention, or ask it as the causal model that it is."
+        )
+    limit = _limit(engine, states[0], long)
+    width = len(short.ids) if states.dim() == 3 else None
+    unseen = torch.equal(states[2, :width], states[3, :width])
+    pads = unseen and not _differ(engine, states[2:3] if width is None else states[2, :width], last, limit)
+    return Trial(len(long.ids), False, pads, projects)
+
+
+def stretched(row: Row, count: int) -> Row:
+    """A row with the tokens in its middle said again, count of them."""
+    middle = len(row.ids) // 2
+    again = list(islice(cycle(range(max(1, middle - 3), max(2, middle))), count))
+    order = [*range(middle), *(i for i in again if i < len(row.ids)), *range(middle, len(row.ids))]
+    segments = row.segments and tuple(row.segments[i] for i in order)
+    return replace(row, ids=tuple(row.ids[i] for i in order), segments=segments)
+
+
+def _exchanged(ids: Sequence[int], places: Sequence[int]) -> tuple[int, ...]:
+    """Ids with another one of them at each of some places."""
+    known = list(dict.fromkeys(ids))
+    following = dict(zip(known, [*known[1:], known[0]], strict=True)) if len(known) > 1 else {known[0]: known[0] + 1}
+    chosen = set(places)
+    return tuple(following[token] if i in chosen else token for i, token in enumerate(ids))
+
+
+def _must_be_causal(engine, states, changed, border: int, virtual: int, limit: float) -> None:
+    """Refuse a model whose states before the first changed token moved, or did not move at it."""
+    if virtual < 0:
+        raise Refusal(_unaligned(engine, len(states), len(states) - virtual))
+    # What sees any of what follows sees the next, and most of what stands before it sees something.
+    before = slice(0 if _is_full(engine) else max(0, border - 3), border)
+    if torch.isfinite(changed).all() and _differ(engine, changed[before], states[before], limit):
+        raise Refusal(
+            f"A {engine.name} is asked as a causal model, and what it says of a token depends on those after it: load "
+            "it with causal attention (is_decoder=True, is_causal=True), or ask it as the masked model that it is."
+        )
+    if torch.equal(changed[border], states[border]):
+        raise Refusal(
+            f"The outputs of a {engine.name} do not answer its inputs one by one ({len(states)} for "
+            f"{len(states) - virtual}): merge or remove its adapter."
+        )
+
+
+def _unaligned(engine, outputs: int, inputs: int) -> str:
+    return (
+        f"A {engine.name} gives {outputs} outputs for {inputs} tokens, so whose is which cannot be told: give a "
+        "language model with an output for every token."
+    )
+
+
+def _alone(engine, row: Row) -> torch.Tensor:
+    """The states (T, H) of a row alone."""
+    return engine.states(engine.inputs([row]))[0]
+
+
+def _differences(found: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
+    """(N,) sizes of the differences at N places, relative to the states'."""
+    found, expected = (tensor.reshape(-1, tensor.shape[-1]) for tensor in (found, expected))
+    sizes = expected.norm(dim=-1).clamp(min=torch.finfo(expected.dtype).tiny)
+    return (found - expected).norm(dim=-1) / sizes
+
+
+def _differ(engine, found: torch.Tensor, expected: torch.Tensor, limit: float) -> bool:
+    """Whether states at some places differ by more than a limit, or by NaN.
+
+    At any of them; in half precision at most of them, since rounding may send a token to another expert here and there.
+    """
+    if not len(found):
+        return False
+    differences = _differences(found, expected)
+    return not (differences.max() if _is_full(engine) else differences.median()).item() <= limit
+
+
+def _is_full(engine) -> bool:
+    on_gpu = engine.device.type == "cuda" and torch.get_float32_matmul_precision() != "highest"
+    return engine.model.dtype in (torch.float32, torch.float64) and not on_gpu
+
+
+def _limit(engine, in_batch: torch.Tensor, row: Row) -> float:
+    """What rounding may change, relative; in half precision it is measured, by a row that stands in a batch."""
+    if _is_full(engine):
+        return FULL
+    noise = _differences(in_batch, _alone(engine, row)).median().item()
+    return max(HALF * torch.finfo(engine.model.dtype).eps, 3 * noise)
