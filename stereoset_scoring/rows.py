@@ -25,6 +25,8 @@ class Row:
             by a query of its own; else it is read where its mask token stands.
         optional: positions of given context that may be left out, from the left, where a model cannot read it
             all; nothing is ever read there.
+        following: ids that come next and that nothing read depends on, but for models to which the length of the
+            whole matters.
     """
 
     head: str
@@ -36,6 +38,7 @@ class Row:
     weighted: bool = False
     query: bool = False
     optional: range = range(0)
+    following: tuple[int, ...] = ()
 
     @property
     def tokens(self):
@@ -50,7 +53,12 @@ class Row:
     @property
     def input(self):
         """All that decides the model's output: rows with equal inputs are computed once."""
-        return replace(self, reads=(), optional=range(0))
+        return replace(self, reads=(), optional=range(0), following=())
+
+    @property
+    def whole(self):
+        """The row with what follows."""
+        return replace(self, ids=self.ids + self.following, following=())
 
     def without(self, count):
         """The row without the first ids of its optional context, as many as count says and there are."""

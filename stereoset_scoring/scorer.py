@@ -1,5 +1,6 @@
 """A scorer: option scores of context association tests from one checkpoint."""
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import ExitStack, contextmanager
@@ -90,8 +91,17 @@ class Scorer:
         """
         recipes = self._recipes(dataset)
         self._try_out(recipes)
+        recipes = [[self._as_long_as_it_matters(recipe) for recipe in of_example] for of_example in recipes]
         job = make_job(recipes, self.max_tokens, lambda head: self.source.head(head).engine.shares_prefixes)
         return replace(job, ids=tuple(str(row["id"]) for row in dataset))
+
+    def _as_long_as_it_matters(self, recipe):
+        """A recipe with whole rows, if the outputs of the model that it asks depend on how long a text is."""
+        if not any(row.following and not self.source.head(row.head).engine.padding_is_inert for row in recipe.rows):
+            return recipe
+        limits = [self.source.head(row.head).longest_input or math.inf for row in recipe.rows]
+        rows = zip(recipe.rows, limits, strict=True)
+        return replace(recipe, rows=tuple(row.whole if len(row.whole.ids) <= most else row for row, most in rows))
 
     def _try_out(self, recipes):
         """Let the engines of all heads try what they promise, on the rows of each example."""

@@ -6,7 +6,7 @@ import torch
 
 from stereoset_scoring.engines.language_model import LanguageModelEngine
 from stereoset_scoring.engines.padding import pad, visibility
-from stereoset_scoring.engines.trials import hardest, sketch, try_causal
+from stereoset_scoring.engines.trials import hardest, length_of, selects_beyond, sketch, try_causal
 from stereoset_scoring.packing import pack
 
 
@@ -20,6 +20,8 @@ class CausalEngine(LanguageModelEngine):
     def trial_at_length(self, groups):
         """As Engine; rows longer than a sliding window are not packed, and not tried so."""
         found = try_causal(self, hardest(groups), packing=False)
+        if max(sum(map(length_of, group)) for group in groups) > selects_beyond(self.model.config):
+            return replace(found, pads=False)
         inside = [some for group in groups if len(some := list(filter(self._is_inside_window, group))) > 1]
         packs = self.trial.packs and bool(inside) and try_causal(self, hardest(inside)).packs
         return replace(found, packs=packs)

@@ -59,8 +59,8 @@ class CausalMethod:
     def _row(self, ids, reads, beginning=0):
         # Nothing after the last position that is read can matter to a causal model, and what stands before the
         # first one matters less the farther away it is.
-        optional = range(beginning, reads[0][0])
-        return Row(self.head, ids[: reads[-1][0] + 1], tuple(reads), optional=optional)
+        optional, end = range(beginning, reads[0][0]), reads[-1][0] + 1
+        return Row(self.head, ids[:end], tuple(reads), optional=optional, following=ids[end : end + 1])
 
     def beginning(self, tokenizer):
         """(ids of what the first token of a text is conditioned on, how: "context", "released" or "none").
