@@ -63,7 +63,7 @@ class Engine:
         Raises:
             Refusal: if the model is not what its kind promises.
         """
-        needed = max(sum(map(length_of, group)) for group in groups)
+        needed = self.longest_pass(groups)
         if not self.trial.reach:
             self.trial = self._unless_it_fails(self.first_trial, groups)
         if may_change_between(self.model.config, self.trial.reach, needed):
@@ -78,6 +78,10 @@ class Engine:
         except Exception:  # of any make: the model's code may be anybody's
             free_memory()
             return Trial(virtual=self.trial.virtual)
+
+    def longest_pass(self, groups):
+        """Over how many tokens anything of these groups can reach."""
+        return max(length_of(row) for group in groups for row in group)
 
     sees_all = False  # whether what stands at a place depends on what follows
 

@@ -13,6 +13,11 @@ from stereoset_scoring.packing import pack
 class CausalEngine(LanguageModelEngine):
     """Causal models; the rows of a unit are packed, so that what they share is computed once."""
 
+    def longest_pass(self, groups):
+        """As Engine; the largest tree."""
+        largest = max(groups, key=lambda group: sum(map(length_of, group)))
+        return max(len(pack([row.ids for row in largest]).ids), super().longest_pass(groups))
+
     def first_trial(self, groups):
         """As Engine; on short rows made up of the job's tokens."""
         return try_causal(self, sketch([row for group in groups for row in group]))
@@ -20,7 +25,7 @@ class CausalEngine(LanguageModelEngine):
     def trial_at_length(self, groups):
         """As Engine; rows longer than a sliding window are not packed, and not tried so."""
         found = try_causal(self, hardest(groups), packing=False)
-        if max(sum(map(length_of, group)) for group in groups) > selects_beyond(self.model.config):
+        if self.longest_pass(groups) > selects_beyond(self.model.config):
             return replace(found, pads=False)
         inside = [some for group in groups if len(some := list(filter(self._is_inside_window, group))) > 1]
         packs = self.trial.packs and bool(inside) and try_causal(self, hardest(inside)).packs

@@ -119,7 +119,7 @@ def try_causal(engine, rows: Sequence[Row], packing: bool = True) -> Trial:
     border = len(rows[0].ids) - len(own) + virtual
     limit = _limit(engine, states[0], rows[0])
     _must_be_causal(engine, states[0], states[-1], border, virtual, limit)
-    pads = not any(_differ(engine, states[i][: len(own)], own, limit) for i, own in alone.items())
+    pads = not any(_differ(engine, states[i][: len(one)], one, limit) for i, one in alone.items())
     if not (packing and virtual == 0 and "position_ids" in engine.accepts):
         return Trial(len(rows[0].ids), False, pads, projects, virtual)
     each = [*states[: len(rows)]] if pads else [_alone(engine, row) for row in rows]
