@@ -5,6 +5,7 @@ from math import isnan
 from tqdm.auto import tqdm
 
 from stereoset_scoring.interruption import undisturbed
+from stereoset_scoring.refusal import Refusal
 
 NO_NUMBER = "the model gives NaN: choose another dtype, such as float32, or mend the example"
 
@@ -111,8 +112,13 @@ def _read_batch(scorer, job, batch):
         parts = [_read_batch(scorer, job, [[i]]) for i in indices]
         values = {i: of_row for found, _ in parts for i, of_row in found.items()}
         errors = {i: reason for _, failed in parts for i, reason in failed.items()}
-        if not errors or (not values and len(job.unscored(errors)) > 1):
-            raise  # it fails for another reason than what an example holds
+        if not errors:
+            raise  # of the batch as a whole, and of nothing in it
+        if not values and len(job.unscored(errors)) > 1:
+            # What several examples fail for is not what one of them holds.
+            if isinstance(error, (MemoryError, Refusal)):
+                raise
+            raise Unreadable(f"{scorer.source.name} fails on every text that was tried: {_words(error)}") from error
         return values, errors
     found = dict(zip((i for unit in batch for i in unit), read, strict=True))
     errors = {i: ArithmeticError(NO_NUMBER) for i, of_row in found.items() if any(map(isnan, of_row))}
@@ -120,4 +126,6 @@ def _read_batch(scorer, job, batch):
 
 
 def _words(error):
-    return f"{type(error).__name__}: {error}"
+    """The first line of what an error says; a refusal says who refuses by itself."""
+    first = next(iter(str(error).splitlines()), "")
+    return first if isinstance(error, Refusal) else f"{type(error).__name__}: {first}"
