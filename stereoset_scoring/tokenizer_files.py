@@ -10,7 +10,7 @@ from transformers.utils.hub import cached_file
 
 from stereoset_scoring.refusal import Refusal
 from stereoset_scoring.tokens import Tokenizer
-from stereoset_scoring.vocabulary import mend, vocabulary_files
+from stereoset_scoring.vocabulary import mend, reads_tokenizer_json, vocabulary_files
 
 COMMON = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
 
@@ -29,14 +29,28 @@ def load_tokenizer(name, **where):
         hub = AutoTokenizer.from_pretrained(name, **where)
     except ImportError as error:
         raise Refusal(
-            f"The tokenizer of {name} needs a library that is not installed: {_first_line(error)}."
+            f"The tokenizer of {name} needs a library that is not there: install it ({_first_line(error)})."
         ) from error
     except Exception as error:  # whatever the many libraries below raise for a file that is not what they think
         raise Refusal(_fault(name, where, error)) from error
-    lacking = _lacking(type(hub), _folder(name, where)) if getattr(hub, "is_fast", False) else []
-    if "merges.txt" in lacking and "vocab.json" not in lacking:  # read without merges, each letter is a piece
-        raise Refusal(f"The tokenizer of {name} lacks merges.txt: {mend(['merges.txt'])}.")
-    return Tokenizer(hub)
+    tokenizer = Tokenizer(hub)
+    unmerged = _unmerged(hub, _folder(name, where))
+    if unmerged:  # read without merges, each letter is a piece
+        raise Refusal(f"The tokenizer of {name} has no merges: {mend(type(hub), [unmerged])}.")
+    return tokenizer
+
+
+def _unmerged(hub, folder):
+    """The file of merges that a tokenizer reads, should it be missing or empty and yet there be pieces to merge."""
+    file = type(hub).vocab_files_names.get("merges_file")
+    if file is None or _reads_one_file(type(hub), folder) or _has_merges(folder / file):
+        return None
+    pieces = set(hub.get_vocab()) - set(hub.get_added_vocab())
+    return file if any(len(piece.removesuffix("</w>").removesuffix("@@")) > 1 for piece in pieces) else None
+
+
+def _has_merges(path):
+    return path.is_file() and any(len(line.split()) > 1 and line[0] != "#" for line in path.open(encoding="utf-8"))
 
 
 def _fault(name, where, error):
@@ -49,7 +63,7 @@ def _fault(name, where, error):
             return f"The file {file} of {name} {reason}: download it again, or save the tokenizer anew."
     lacking = _lacking(kind, folder)
     if lacking:
-        return f"The tokenizer of {name} lacks {' and '.join(lacking)}: {mend(lacking)}."
+        return f"The tokenizer of {name} lacks {' and '.join(lacking)}: {mend(kind, lacking)}."
     return (
         f"The tokenizer of {name} cannot be loaded ({_first_line(error)}): "
         "save it anew with this version of transformers."
@@ -80,9 +94,14 @@ def _content(path):
 
 def _lacking(kind, folder):
     """The files that a class of tokenizers reads its vocabulary from and a folder lacks; none beside tokenizer.json."""
-    if (folder / "tokenizer.json").is_file():
+    if _reads_one_file(kind, folder):
         return []
     return [file for file in vocabulary_files(kind) if not (folder / file).is_file()]
+
+
+def _reads_one_file(kind, folder):
+    """Whether all that a class needs is the folder's tokenizer.json."""
+    return reads_tokenizer_json(kind) and (folder / "tokenizer.json").is_file()
 
 
 def _unreadable(path):

@@ -1,7 +1,9 @@
 """From text to token ids: a hub tokenizer, and the few questions that methods put to it."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 from stereoset_scoring.refusal import Refusal
 from stereoset_scoring.spelling import mark_of, spans, words
@@ -82,8 +84,8 @@ class Tokenizer:
         """
         if not getattr(self.hub, "is_fast", False):
             return self._tokenize_by_spelling(text, special)
-        encoding = self.hub(
-            text, add_special_tokens=special, return_offsets_mapping=True, return_special_tokens_mask=True
+        encoding = self._read(
+            self.hub, text, add_special_tokens=special, return_offsets_mapping=True, return_special_tokens_mask=True
         )
         return Tokens(
             text,
@@ -96,9 +98,9 @@ class Tokenizer:
 
     def _tokenize_by_spelling(self, text, special):
         """`tokenize` for a tokenizer in Python, which gives no offsets: they are found by walking along the text."""
-        pieces = self.hub.tokenize(text)
+        pieces = self._read(self.hub.tokenize, text)
         places = spans(text, pieces, self.hub.unk_token)
-        encoding = self.hub(text, add_special_tokens=special)
+        encoding = self._read(self.hub, text, add_special_tokens=special)
         ids, own = self._known(encoding["input_ids"], text), self.hub.convert_tokens_to_ids(pieces)
         before = self._prefix_of_python if special else 0
         after = len(ids) - before - len(own)
@@ -125,6 +127,20 @@ class Tokenizer:
     def _mark(self):
         return mark_of(self.hub.get_vocab())
 
+    def _read(self, how, text, *more, **options):
+        """What the hub tokenizer says of a text.
+
+        Raises:
+            Refusal: if it fails, such as one whose vocabulary lacks its own unknown token.
+        """
+        try:
+            return how(text, *more, **options)
+        except Exception as error:  # whatever the many libraries of tokenizers raise
+            raise Refusal(
+                f"The tokenizer {self.hub.name_or_path!r} cannot read {_short(text)}: use one that can represent it "
+                f"({' '.join(str(error).split())})."
+            ) from error
+
     def _known(self, ids, text):
         """The ids of a text's tokens.
 
@@ -145,12 +161,13 @@ class Tokenizer:
         """
         # Of two texts the types are asked for: not every tokenizer of a model that reads them gives them unasked.
         asked = None if pair is None else True
-        encoding = self.hub(text, pair, truncation=longest is not None, max_length=longest, return_token_type_ids=asked)
+        how = {"truncation": longest is not None, "max_length": longest, "return_token_type_ids": asked}
+        encoding = self._read(self.hub, text, pair, **how)
         return self._known(encoding["input_ids"], text), _segments(encoding)
 
     def encode_bare(self, text):
         """The ids of a text without special tokens."""
-        return self._known(self.hub.encode(text, add_special_tokens=False), text)
+        return self._known(self._read(self.hub.encode, text, add_special_tokens=False), text)
 
     def decode(self, ids):
         """The text of some ids."""
@@ -223,11 +240,12 @@ class Tokenizer:
     def _prefix(self):
         """The special tokens that the tokenizer puts before a text, be it "a" or the first piece that it can read."""
         if not getattr(self.hub, "is_fast", False):
-            return self.encode("a")[0][: self._prefix_of_python]
-        for text in ("a", *(self.decode([i]) for i in range(len(self.hub)))):
-            tokens = self.tokenize(text)
-            if tokens.ordinary:
-                return tokens.ids[: tokens.ordinary[0]]
+            return self.encode("")[0][: self._prefix_of_python]
+        for text in chain(["a"], map(self.hub.decode, range(len(self.hub)))):
+            with suppress(Refusal):
+                tokens = self.tokenize(text)
+                if tokens.ordinary:
+                    return tokens.ids[: tokens.ordinary[0]]
         return ()
 
 

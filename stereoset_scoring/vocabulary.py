@@ -1,5 +1,7 @@
 """Whether a hub tokenizer has a vocabulary of its own, or one that the library made up."""
 
+from transformers import PreTrainedTokenizerFast
+
 from stereoset_scoring.refusal import Refusal
 
 # What classes may read beside their vocabulary.
@@ -21,7 +23,7 @@ def check_vocabulary(hub):
     if len(hub) <= len(added) + len(made_up) and set(hub.get_vocab()) - added <= made_up:
         raise Refusal(
             f"The tokenizer {hub.name_or_path!r} has no vocabulary, for its files are missing or empty: "
-            f"{mend(vocabulary_files(type(hub)))}."
+            f"{mend(type(hub), vocabulary_files(type(hub)))}."
         )
 
 
@@ -30,10 +32,17 @@ def vocabulary_files(kind):
     return [file for key, file in kind.vocab_files_names.items() if key not in OPTIONAL]
 
 
-def mend(files):
-    """What to do where a checkpoint lacks some files."""
-    wanted = " and ".join(file for file in files if file != "tokenizer.json")
-    return f"put {wanted + ' or ' if wanted else ''}tokenizer.json beside its config.json"
+def reads_tokenizer_json(kind):
+    """Whether a tokenizer.json holds all that a class of tokenizers needs."""
+    return issubclass(kind, PreTrainedTokenizerFast)
+
+
+def mend(kind, files):
+    """What to do where a checkpoint lacks files that its class of tokenizers reads."""
+    either = [" and ".join(files)] if files else []
+    if reads_tokenizer_json(kind):
+        either.append("tokenizer.json")
+    return f"put {' or '.join(either)} beside its config.json"
 
 
 def _made_up(kind):
