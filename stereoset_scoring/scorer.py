@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from stereoset_scoring.engines.heap import kept_heap
 from stereoset_scoring.examples import read_example
+from stereoset_scoring.fit import check_fit
 from stereoset_scoring.job import make_job
 from stereoset_scoring.methods.registry import check_names, check_options, choose_method, preset_named
 from stereoset_scoring.runner import score_here
@@ -90,6 +91,7 @@ class Scorer:
         job = make_job(
             self._recipes(dataset), self.max_tokens, lambda head: self.source.head(head).engine.shares_prefixes
         )
+        check_fit(job.rows, lambda head: self.source.head(head).engine.model, self.source.name)
         return replace(job, ids=tuple(str(row["id"]) for row in dataset))
 
     def with_preset(self, preset):
