@@ -26,7 +26,7 @@ _PUNCTUATION = str.maketrans(
         **dict(zip("\u3001\u3002\u2236\u3008\u3009\u3010\u3011", ",.:<>[]", strict=True)),
     }
 )
-_BYTE = re.compile(r"<0x([0-9A-F]{2})>|<\|byte(\d{1,3})\|>")
+_BYTE = re.compile(r"<0x([0-9A-F]{2})>|([0-9a-f]{2})|<\|byte(\d{1,3})\|>")  # the second is MyT5's
 # Letters of scripts that put no spaces between words are words by themselves.
 _WORD = re.compile(r"[^\W\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]+|\S")
 
@@ -72,7 +72,7 @@ def words(text, pieces, places, mark):
 
 def mark_of(vocabulary):
     """The one of MARKS that most pieces of a vocabulary carry; None if none does."""
-    counts = {mark: sum(_carries(piece, mark) for piece in vocabulary) for mark in MARKS}
+    counts = {mark: sum(len(piece) > len(mark) and _carries(piece, mark) for piece in vocabulary) for mark in MARKS}
     mark = max(counts, key=counts.get)
     return mark if counts[mark] else None
 
@@ -164,7 +164,8 @@ def _readings(piece, fold):
     if isinstance(piece, bytes):
         return {_refolded(piece, fold)}
     texts = {piece, piece.removeprefix("##"), piece.removesuffix("@@"), _SPACES.get(piece, piece)}
-    texts.add(html.unescape(piece.removesuffix("</w>")))  # Moses writes &apos; for an apostrophe
+    # Moses writes &apos; for an apostrophe, and @-@ for a dash within a word.
+    texts.add(html.unescape(piece.removesuffix("</w>")).replace("@-@", "-"))
     spaced = piece.translate(_TRANSLATED_SPACES)
     texts |= {spaced, spaced.removeprefix(" ")}  # the first space may be the tokenizer's own
     readings = {_bytes("".join(map(fold, text))) for text in texts}
@@ -178,7 +179,7 @@ def _as_bytes(piece):
     """What a piece spells if it names bytes: by number, by the character of that code point, or in GPT-2's alphabet."""
     named = _BYTE.fullmatch(piece)
     if named:
-        value = int(named[1], 16) if named[1] else int(named[2])
+        value = int(named[3]) if named[3] else int(named[1] or named[2], 16)
         return [bytes([value])] if value < 256 else []
     alphabet = _byte_alphabet()
     spelled = [bytes(map(alphabet.get, piece))] if all(character in alphabet for character in piece) else []

@@ -121,11 +121,12 @@ class Tokenizer:
     @cached_property
     def _prefix_of_python(self):
         """How many special tokens a tokenizer in Python puts before a text."""
-        return self.hub.build_inputs_with_special_tokens([_NO_ID]).index(_NO_ID)
+        return self._read(self.hub.build_inputs_with_special_tokens, [_NO_ID]).index(_NO_ID)
 
     @cached_property
     def _mark(self):
-        return mark_of(self.hub.get_vocab())
+        """How the pieces show the words that they belong to; tokenizers without a vocabulary's file have none."""
+        return mark_of(self.hub.get_vocab()) if type(self.hub).vocab_files_names else None
 
     def _read(self, how, text, *more, **options):
         """What the hub tokenizer says of a text.
@@ -255,4 +256,5 @@ def _segments(encoding):
 
 
 def _short(text):
+    text = str(text)
     return repr(text if len(text) <= 60 else text[:57] + "...")
