@@ -10,6 +10,18 @@ from stereoset_scoring.spelling import mark_of, spans, words
 from stereoset_scoring.vocabulary import check_vocabulary
 
 _NO_ID = -1  # the id of no token
+# What a tokenizer may say of a text. Positions are left to the models, which number them so themselves.
+KEYS = {
+    "input_ids",
+    "token_type_ids",
+    "attention_mask",
+    "position_ids",
+    "special_tokens_mask",
+    "offset_mapping",
+    "num_truncated_tokens",
+    "overflowing_tokens",
+    "overflow_to_sample_mapping",
+}
 
 
 @dataclass(frozen=True)
@@ -84,8 +96,8 @@ class Tokenizer:
         """
         if not getattr(self.hub, "is_fast", False):
             return self._tokenize_by_spelling(text, special)
-        encoding = self._read(
-            self.hub, text, add_special_tokens=special, return_offsets_mapping=True, return_special_tokens_mask=True
+        encoding = self._encoding(
+            text, add_special_tokens=special, return_offsets_mapping=True, return_special_tokens_mask=True
         )
         return Tokens(
             text,
@@ -100,7 +112,7 @@ class Tokenizer:
         """`tokenize` for a tokenizer in Python, which gives no offsets: they are found by walking along the text."""
         pieces = self._read(self.hub.tokenize, text)
         places = spans(text, pieces, self.hub.unk_token)
-        encoding = self._read(self.hub, text, add_special_tokens=special)
+        encoding = self._encoding(text, add_special_tokens=special)
         ids, own = self._known(encoding["input_ids"], text), self.hub.convert_tokens_to_ids(pieces)
         before = self._prefix_of_python if special else 0
         after = len(ids) - before - len(own)
@@ -128,6 +140,21 @@ class Tokenizer:
         """How the pieces show the words that they belong to; tokenizers without a vocabulary's file have none."""
         return mark_of(self.hub.get_vocab()) if type(self.hub).vocab_files_names else None
 
+    def _encoding(self, text, pair=None, **options):
+        """What the hub tokenizer makes of a text, or of two.
+
+        Raises:
+            Refusal: if it fails, or gives its model more than rows hold, such as the shapes of characters (RoCBert).
+        """
+        encoding = self._read(self.hub, text, pair, **options)
+        more = sorted(encoding.keys() - KEYS)
+        if more:
+            raise Refusal(
+                f"{type(self.hub).__name__} gives its model {' and '.join(more)} beside token ids, and no method here "
+                "does: give another checkpoint."
+            )
+        return encoding
+
     def _read(self, how, text, *more, **options):
         """What the hub tokenizer says of a text.
 
@@ -139,7 +166,7 @@ class Tokenizer:
         except Exception as error:  # whatever the many libraries of tokenizers raise
             raise Refusal(
                 f"The tokenizer {self.hub.name_or_path!r} cannot read {_short(text)}: use one that can represent it "
-                f"({' '.join(str(error).split())})."
+                f"({(str(error).splitlines() or [type(error).__name__])[0].rstrip('.')})."
             ) from error
 
     def _known(self, ids, text):
@@ -163,7 +190,7 @@ class Tokenizer:
         # Of two texts the types are asked for: not every tokenizer of a model that reads them gives them unasked.
         asked = None if pair is None else True
         how = {"truncation": longest is not None, "max_length": longest, "return_token_type_ids": asked}
-        encoding = self._read(self.hub, text, pair, **how)
+        encoding = self._encoding(text, pair, **how)
         return self._known(encoding["input_ids"], text), _segments(encoding)
 
     def encode_bare(self, text):

@@ -29,6 +29,9 @@ from transformers import (
     MyT5Tokenizer,
     PerceiverTokenizer,
     PhobertTokenizer,
+    RoCBertTokenizer,
+    T5Config,
+    T5ForConditionalGeneration,
     TapasTokenizer,
     XLMTokenizer,
 )
@@ -278,6 +281,16 @@ def test_a_tokenizer_of_tables_is_refused(tmp_path):
         Tokenizer(TapasTokenizer(wordpiece_file(tmp_path))).tokenize("the river")
 
 
+def test_a_tokenizer_that_gives_its_model_more_than_ids_is_refused(tmp_path):
+    signs = write(tmp_path / "signs.json", json.dumps(dict.fromkeys([*SPECIAL, *letters(TEXTS)], 0)))
+    tokenizer = Tokenizer(RoCBertTokenizer(wordpiece_file(tmp_path), signs, signs))
+    for ask in (tokenizer.tokenize, tokenizer.encode):
+        with pytest.raises(
+            Refusal, match=r"RoCBertTokenizer gives its model input_pronun.* and input_shape"
+        ):
+            ask("the river")
+
+
 def test_a_token_without_an_id_is_refused(tmp_path):
     vocabulary, merges = bpe_files(tmp_path, "ctrl")
     tokenizer = Tokenizer(CTRLTokenizer(vocabulary, merges, unk_token="<none>"))
@@ -376,6 +389,25 @@ def test_causal_methods_score_with_a_slow_tokenizer_as_by_hand(slow, name, row):
         before = len(hub(context, add_special_tokens=False)["input_ids"])  # the space is the option's, be it a token
         values = [ln_p(model, ids[:k], k - 1, ids[k]) for k in range(before, len(ids))]
         assert score == pytest.approx(sum(values) / len(values), abs=CLOSE)
+
+
+def test_an_encoder_decoder_of_bytes_is_scored_as_by_hand(row):
+    hub = ByT5Tokenizer()
+    torch.manual_seed(3)
+    sizes = {"d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2, "decoder_start_token_id": 0}
+    model = T5ForConditionalGeneration(T5Config(vocab_size=len(hub), **sizes)).double().eval()
+    scorer = load_scorer(model=model, tokenizer=hub, method="likelihood")
+    (found,) = scorer.score([row("Das BLANK ist da.", ["Das Café ist da.", "Das Tal ist da."])])
+    sentinel = hub.convert_tokens_to_ids("<extra_id_0>")
+    for score, filler in zip(found, ["Café", "Tal"], strict=True):
+        ids, start, stop = hub(f"Das {filler} ist da.")["input_ids"], 4, 4 + len(filler.encode())
+        chances = []
+        for k in range(start, stop):
+            read = torch.tensor([[*ids[:k], sentinel, *ids[stop:]]])
+            with torch.no_grad():
+                logits = model(input_ids=read, decoder_input_ids=torch.tensor([[0, sentinel]])).logits
+            chances.append(logits[0, 1].softmax(-1)[ids[k]])
+        assert score == pytest.approx(torch.stack(chances).mean().log().item(), abs=1e-6)
 
 
 BEGINNINGS = [
