@@ -285,9 +285,7 @@ def test_a_tokenizer_that_gives_its_model_more_than_ids_is_refused(tmp_path):
     signs = write(tmp_path / "signs.json", json.dumps(dict.fromkeys([*SPECIAL, *letters(TEXTS)], 0)))
     tokenizer = Tokenizer(RoCBertTokenizer(wordpiece_file(tmp_path), signs, signs))
     for ask in (tokenizer.tokenize, tokenizer.encode):
-        with pytest.raises(
-            Refusal, match=r"RoCBertTokenizer gives its model input_pronun.* and input_shape"
-        ):
+        with pytest.raises(Refusal, match=r"RoCBertTokenizer gives its model input_pronun.* and input_shape"):
             ask("the river")
 
 
