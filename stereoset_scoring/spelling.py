@@ -43,12 +43,10 @@ def spans(text, pieces, unknown=None):
         [(start, end)] of the characters that each piece spells; pieces that spell none stand for the white space there,
         or for nothing. None if the pieces do not spell the text, or do so in more than one way.
     """
-    for fold in (str, _without_spaces, _without_case, _without_accents):
-        written = _Written(text, fold)
-        borders = _borders(written, pieces, unknown, fold)
-        if borders is not None:
-            return _spans(written, borders) if all(len(ways) == 1 for ways in borders) else None
-    return None
+    ways = [way for way in (_way(text, pieces, unknown, fold) for fold in _FOLDS) if way is not None]
+    if unknown in pieces:  # it spells anything, so a way may be found too soon: all folds must agree
+        return ways[0] if ways and all(way == ways[0] != _SEVERAL for way in ways) else None
+    return ways[0] if ways and ways[0] != _SEVERAL else None
 
 
 def words(text, pieces, places, mark):
@@ -113,6 +111,13 @@ class _Written:
         folded = [_bytes(fold(character)) for character in text]
         self.text, self.content = text, b"".join(folded)
         self.owners = [i for i, some in enumerate(folded) for _ in some]
+        self._written = set(self.owners)
+
+    def with_marks(self, end):
+        """A place in the text, or that after the accents there, where the fold leaves them out."""
+        while end < len(self.text) and unicodedata.category(self.text[end])[0] == "M" and end not in self._written:
+            end += 1
+        return end
 
     def ends_of_unknown(self, start):
         """Where a piece could end that spells one or more whole characters from a place on, no white space."""
@@ -123,6 +128,15 @@ class _Written:
             start = bisect_right(self.owners, self.owners[start])
             ends.add(start)
         return ends
+
+
+def _way(text, pieces, unknown, fold):
+    """The spans of the one way through a folded text; _SEVERAL if there are more, None if there is none."""
+    written = _Written(text, fold)
+    borders = _borders(written, pieces, unknown, fold)
+    if borders is None:
+        return None
+    return _spans(written, borders) if all(len(places) == 1 for places in borders) else _SEVERAL
 
 
 def _borders(written, pieces, unknown, fold):
@@ -151,7 +165,7 @@ def _spans(written, borders):
     found = []
     for start, end in pairwise(places):
         if start < end:
-            found.append((owners[start], owners[end - 1] + 1))
+            found.append((owners[start], written.with_marks(owners[end - 1] + 1)))
             continue
         last = owners[start] if start < len(owners) else len(written.text)
         found.append((min(owners[start - 1] + 1 if start else 0, last), last))
@@ -223,3 +237,7 @@ def _without_accents(character):
     """The same without accents, and with plain punctuation."""
     plain = unicodedata.normalize("NFKD", _without_case(character.translate(_PUNCTUATION)))
     return "".join(one for one in plain if unicodedata.category(one)[0] != "M").translate(_PUNCTUATION)
+
+
+_FOLDS = (str, _without_spaces, _without_case, _without_accents)
+_SEVERAL = "several"

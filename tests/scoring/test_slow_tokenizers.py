@@ -243,6 +243,9 @@ SPELLINGS = [
     ("a  b", ["▁a", "▁", "b"], [(0, 1), (1, 3), (3, 4)]),
     ("“a\u2019s”…", ['"', "a", "&apos;", "s</w>", '"', "..."], [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6)]),
     ("un-kind", ["un</w>", "@-@</w>", "kind</w>"], [(0, 2), (2, 3), (3, 7)]),
+    ("b\u0301 a", ["[UNK]", "a"], [(0, 2), (3, 4)]),
+    # What is unknown must not swallow what only another case would leave to the pieces.
+    ("\u0301 z kk", ["[UNK]", "[UNK]", "[UNK]"], None),
     ("a@@b", ["a@@@@", "@@@", "b"], None),  # either of the first two may have the second @
 ]
 
