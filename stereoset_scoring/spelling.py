@@ -43,10 +43,12 @@ def spans(text, pieces, unknown=None):
         [(start, end)] of the characters that each piece spells; pieces that spell none stand for the white space there,
         or for nothing. None if the pieces do not spell the text, or do so in more than one way.
     """
-    ways = [way for way in (_way(text, pieces, unknown, fold) for fold in _FOLDS) if way is not None]
-    if unknown in pieces:  # it spells anything, so a way may be found too soon: all folds must agree
-        return ways[0] if ways and all(way == ways[0] != _SEVERAL for way in ways) else None
-    return ways[0] if ways and ways[0] != _SEVERAL else None
+    # An unknown piece spells anything: a way may be found too soon, so all must be the same, and no white space is.
+    folds = _FOLDS[1:] if unknown in pieces else _FOLDS
+    ways = [way for way in (_way(text, pieces, unknown, fold) for fold in folds) if way is not None]
+    if not ways or ways[0] == _SEVERAL:
+        return None
+    return ways[0] if unknown not in pieces or all(way == ways[0] for way in ways) else None
 
 
 def words(text, pieces, places, mark):

@@ -210,8 +210,8 @@ def test_a_slow_tokenizer_answers_as_its_fast_twin(twins, text):
     expected = fast.tokenize(text)
     try:
         found = slow.tokenize(text)
-    except Refusal:  # where several unknown words touch, a slow one cannot tell
-        assert expected.ids.count(fast.unknown_id) > 1
+    except Refusal:  # where unknown words touch, or a lone accent, a slow one cannot tell
+        assert expected.ids.count(fast.unknown_id) > ("\u0301" not in text)
         return
     assert (found.ids, found.special) == (expected.ids, expected.special)
     assert found.words == expected.words
