@@ -13,7 +13,6 @@ from transformers import (
     AutoModelForNextSentencePrediction,
     AutoModelForSeq2SeqLM,
     AutoModelForSequenceClassification,
-    AutoTokenizer,
 )
 from transformers.models.auto.modeling_auto import (
     MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
@@ -29,6 +28,7 @@ from stereoset_scoring.engines.devices import gpus_of, input_device
 from stereoset_scoring.engines.kinds import ENGINES
 from stereoset_scoring.engines.next_sentence_head import NextSentenceModel, find_trained_head
 from stereoset_scoring.team import processes
+from stereoset_scoring.tokenizer_files import load_tokenizer
 from stereoset_scoring.tokens import Tokenizer
 
 AUTO_CLASSES = {
@@ -175,7 +175,7 @@ class Checkpoint:
         self.trained = self._trained_head and self._trained_head.spec
         self.next_sentence_head = self._trained_head and self._trained_head.path
         self.family = self._family(alone=next_sentence_head is None)
-        self.tokenizer = Tokenizer(AutoTokenizer.from_pretrained(self.name, **self._where))
+        self.tokenizer = load_tokenizer(self.name, **self._where)
         self._heads = {}
 
     def _family(self, alone):

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from stereoset_scoring.engines.heap import kept_heap
 from stereoset_scoring.examples import read_example
+from stereoset_scoring.fit import check_fit
 from stereoset_scoring.job import make_job
 from stereoset_scoring.methods.registry import check_names, check_options, choose_method, preset_named
 from stereoset_scoring.runner import score_here
@@ -90,6 +91,8 @@ class Scorer:
             ValueError: as `score`.
         """
         recipes = self._recipes(dataset)
+        rows = [row for of_example in recipes for recipe in of_example for row in recipe.rows]
+        check_fit(rows, lambda head: self.source.head(head).engine.model, self.source.name)
         self._try_out(recipes)
         recipes = [[self._as_long_as_it_matters(recipe) for recipe in of_example] for of_example in recipes]
         job = make_job(recipes, self.max_tokens, lambda head: self.source.head(head).engine.shares_prefixes)

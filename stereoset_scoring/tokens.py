@@ -1,7 +1,27 @@
 """From text to token ids: a hub tokenizer, and the few questions that methods put to it."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
+
+from stereoset_scoring.refusal import Refusal
+from stereoset_scoring.spelling import mark_of, spans, words
+from stereoset_scoring.vocabulary import check_vocabulary
+
+_NO_ID = -1  # the id of no token
+# What a tokenizer may say of a text. Positions are left to the models, which number them so themselves.
+KEYS = {
+    "input_ids",
+    "token_type_ids",
+    "attention_mask",
+    "position_ids",
+    "special_tokens_mask",
+    "offset_mapping",
+    "num_truncated_tokens",
+    "overflowing_tokens",
+    "overflow_to_sample_mapping",
+}
 
 
 @dataclass(frozen=True)
@@ -58,33 +78,109 @@ class Beginning:
 
 
 class Tokenizer:
-    """A hub tokenizer, as the methods see it."""
+    """A hub tokenizer, as the methods see it.
+
+    Raises:
+        Refusal: if it has no vocabulary of its own.
+    """
 
     def __init__(self, hub_tokenizer):
+        check_vocabulary(hub_tokenizer)
         self.hub = hub_tokenizer
 
     def tokenize(self, text, special=True):
         """Tokenize a text, once, with offsets; with the tokenizer's own special tokens or without.
 
         Raises:
-            ValueError: if the tokenizer cannot say where its tokens stand in the text.
+            Refusal: if it cannot be told where the tokens stand in the text.
         """
-        if not self.hub.is_fast:
-            raise ValueError(
-                f"{type(self.hub).__name__} is a slow tokenizer that gives no character offsets: "
-                "use a fast one (a folder with tokenizer.json)."
-            )
-        encoding = self.hub(
+        if not getattr(self.hub, "is_fast", False):
+            return self._tokenize_by_spelling(text, special)
+        encoding = self._encoding(
             text, add_special_tokens=special, return_offsets_mapping=True, return_special_tokens_mask=True
         )
         return Tokens(
             text,
-            tuple(encoding["input_ids"]),
+            self._known(encoding["input_ids"], text),
             tuple(encoding["offset_mapping"]),
             _segments(encoding),
             tuple(map(bool, encoding["special_tokens_mask"])),
             tuple(encoding.word_ids()),
         )
+
+    def _tokenize_by_spelling(self, text, special):
+        """`tokenize` for a tokenizer in Python, which gives no offsets: they are found by walking along the text."""
+        pieces = self._read(self.hub.tokenize, text)
+        places = spans(text, pieces, self.hub.unk_token)
+        encoding = self._encoding(text, add_special_tokens=special)
+        ids, own = self._known(encoding["input_ids"], text), self.hub.convert_tokens_to_ids(pieces)
+        before = self._prefix_of_python if special else 0
+        after = len(ids) - before - len(own)
+        if places is None or list(ids[before : before + len(own)]) != list(own):
+            raise Refusal(
+                f"{type(self.hub).__name__} gives no character offsets, and its pieces do not spell {_short(text)} in "
+                "one way and no other: use a checkpoint with a tokenizer.json, or drop the example."
+            )
+        return Tokens(
+            text,
+            ids,
+            ((0, 0),) * before + tuple(places) + ((0, 0),) * after,
+            _segments(encoding),
+            (True,) * before + (False,) * len(own) + (True,) * after,
+            (None,) * before + tuple(words(text, pieces, places, self._mark)) + (None,) * after,
+        )
+
+    @cached_property
+    def _prefix_of_python(self):
+        """How many special tokens a tokenizer in Python puts before a text."""
+        return self._read(self.hub.build_inputs_with_special_tokens, [_NO_ID]).index(_NO_ID)
+
+    @cached_property
+    def _mark(self):
+        """How the pieces show the words that they belong to; tokenizers without a vocabulary's file have none."""
+        return mark_of(self.hub.get_vocab()) if type(self.hub).vocab_files_names else None
+
+    def _encoding(self, text, pair=None, **options):
+        """What the hub tokenizer makes of a text, or of two.
+
+        Raises:
+            Refusal: if it fails, or gives its model more than rows hold, such as the shapes of characters (RoCBert).
+        """
+        encoding = self._read(self.hub, text, pair, **options)
+        more = sorted(encoding.keys() - KEYS)
+        if more:
+            raise Refusal(
+                f"{type(self.hub).__name__} gives its model {' and '.join(more)} beside token ids, and no method here "
+                "does: give another checkpoint."
+            )
+        return encoding
+
+    def _read(self, how, text, *more, **options):
+        """What the hub tokenizer says of a text.
+
+        Raises:
+            Refusal: if it fails, such as one whose vocabulary lacks its own unknown token.
+        """
+        try:
+            return how(text, *more, **options)
+        except Exception as error:  # whatever the many libraries of tokenizers raise
+            raise Refusal(
+                f"The tokenizer {self.hub.name_or_path!r} cannot read {_short(text)}: use one that can represent it "
+                f"({(str(error).splitlines() or [type(error).__name__])[0].rstrip('.')})."
+            ) from error
+
+    def _known(self, ids, text):
+        """The ids of a text's tokens.
+
+        Raises:
+            Refusal: if a token has none.
+        """
+        if None in ids:
+            raise Refusal(
+                f"The tokenizer {self.hub.name_or_path!r} has no id for a part of {_short(text)} and no unknown token: "
+                "use one that can represent it, or drop the example."
+            )
+        return tuple(ids)
 
     def encode(self, text, pair=None, longest=None):
         """(ids, segments) of a text, or of two texts as the tokenizer joins them, with special tokens.
@@ -93,12 +189,13 @@ class Tokenizer:
         """
         # Of two texts the types are asked for: not every tokenizer of a model that reads them gives them unasked.
         asked = None if pair is None else True
-        encoding = self.hub(text, pair, truncation=longest is not None, max_length=longest, return_token_type_ids=asked)
-        return tuple(encoding["input_ids"]), _segments(encoding)
+        how = {"truncation": longest is not None, "max_length": longest, "return_token_type_ids": asked}
+        encoding = self._encoding(text, pair, **how)
+        return self._known(encoding["input_ids"], text), _segments(encoding)
 
     def encode_bare(self, text):
         """The ids of a text without special tokens."""
-        return tuple(self.hub.encode(text, add_special_tokens=False))
+        return self._known(self._read(self.hub.encode, text, add_special_tokens=False), text)
 
     def decode(self, ids):
         """The text of some ids."""
@@ -142,13 +239,22 @@ class Tokenizer:
     @cached_property
     def is_byte_level(self):
         """Whether this is a byte-level BPE, in which a word after a space is another token than without."""
-        return self.hub.tokenize(" a")[0].startswith("Ġ")
+        return str(next(iter(self.hub.tokenize(" a")), "")).startswith("Ġ")
+
+    @property
+    def unknown_id(self):
+        """The id of the unknown token; None where there is none."""
+        return self.hub.unk_token_id
+
+    @property
+    def has_chat_template(self):
+        """Whether the tokenizer comes with a template for conversations."""
+        return bool(getattr(self.hub, "chat_template", None))
 
     @cached_property
     def beginning(self):
         """The tokenizer's Beginning: what it puts there itself, else its bos, else its eos, else nothing."""
-        bare, whole = self.encode_bare("a"), self.encode("a")[0]
-        prefix = whole[: whole.index(bare[0])]
+        prefix = self._prefix
         bos, eos = self.hub.bos_token_id, self.hub.eos_token_id
         if prefix:
             return Beginning(prefix, True, "bos" if prefix[-1] == bos else "post-processor")
@@ -158,7 +264,24 @@ class Tokenizer:
             return Beginning((eos,), False, "eos")
         return Beginning((), False, "none")
 
+    @property
+    def _prefix(self):
+        """The special tokens that the tokenizer puts before a text, be it "a" or the first piece that it can read."""
+        if not getattr(self.hub, "is_fast", False):
+            return self.encode("")[0][: self._prefix_of_python]
+        for text in chain(["a"], map(self.hub.decode, range(len(self.hub)))):
+            with suppress(Refusal):
+                tokens = self.tokenize(text)
+                if tokens.ordinary:
+                    return tokens.ids[: tokens.ordinary[0]]
+        return ()
+
 
 def _segments(encoding):
     segments = encoding.get("token_type_ids")
     return None if segments is None else tuple(segments)
+
+
+def _short(text):
+    text = str(text)
+    return repr(text if len(text) <= 60 else text[:57] + "...")

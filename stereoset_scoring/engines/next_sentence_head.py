@@ -133,7 +133,7 @@ class NextSentenceModel(nn.Module):
         accepts = inspect.signature(core_model.forward).parameters
         self._fixed = {"use_cache": False} if "use_cache" in accepts else {}
         # Not by the signature alone: GPT-2 takes token types too, and adds the embeddings of words 0 and 1.
-        self._reads_segments = getattr(config, "type_vocab_size", 0) > 1 or config.model_type == "xlnet"
+        self.reads_segments = getattr(config, "type_vocab_size", 0) > 1 or config.model_type == "xlnet"
 
     @property
     def config(self):
@@ -152,7 +152,7 @@ class NextSentenceModel(nn.Module):
 
     def forward(self, input_ids, attention_mask, token_type_ids=None, return_dict=True):
         """Logits (B, 2) of a batch; padding, where attention_mask is 0, is never read. Never a tuple."""
-        segments = {"token_type_ids": token_type_ids} if self._reads_segments and token_type_ids is not None else {}
+        segments = {"token_type_ids": token_type_ids} if self.reads_segments and token_type_ids is not None else {}
         output = self.core_model(input_ids=input_ids, attention_mask=attention_mask, **segments, **self._fixed)
         return NextSentencePredictorOutput(logits=self.nsp_head(self._pool(output, attention_mask)))
 

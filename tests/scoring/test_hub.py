@@ -33,7 +33,8 @@ ROWS = [
 
 @pytest.fixture
 def hub(folder):
-    """A server that holds one repository, "someone/tiny-bert", on the branches main and v1: (its address, its log)."""
+    """A server of two repositories on the branches main and v1, "someone/tiny-bert" and, without the files of its
+    tokenizer, "someone/no-tokenizer": (its address, its log)."""
     log = []
 
     class Hub(BaseHTTPRequestHandler):
@@ -46,13 +47,15 @@ def hub(folder):
         def answer(self, body):
             log.append(self.path)
             path = self.path.partition("?")[0]
-            file = re.fullmatch(rf"/someone/tiny-bert/resolve/(?:main|v1|{COMMIT})/([\w.]+)", path)
-            if path == "/api/models/someone/tiny-bert":
-                self.send(200, json.dumps({"id": "someone/tiny-bert", "sha": COMMIT, "siblings": []}).encode(), body)
-            elif file and (folder("bert") / file[1]).is_file():
+            repository = re.search(r"/(someone/(?:tiny-bert|no-tokenizer))", path)
+            file = re.fullmatch(rf"/someone/[\w-]+/resolve/(?:main|v1|{COMMIT})/([\w.]+)", path)
+            hidden = repository and "no-tokenizer" in path and file and "token" in file[1]
+            if repository and path == f"/api/models/{repository[1]}":
+                self.send(200, json.dumps({"id": repository[1], "sha": COMMIT, "siblings": []}).encode(), body)
+            elif repository and file and not hidden and (folder("bert") / file[1]).is_file():
                 self.send(200, (folder("bert") / file[1]).read_bytes(), body)
             else:
-                self.send(404, b"", body, error="EntryNotFound" if "someone/tiny-bert" in path else "RepoNotFound")
+                self.send(404, b"", body, error="EntryNotFound" if repository else "RepoNotFound")
 
         def send(self, status, content, body, error=None):
             self.send_response(status)
@@ -112,3 +115,12 @@ def test_an_unknown_name_is_refused_with_the_mend(hub, load):
     done = load("someone/else", HF_ENDPOINT=address)
     assert done.returncode != 0
     assert "someone/else is neither a folder with a model nor within reach on the hub" in done.stderr
+
+
+def test_a_model_of_the_hub_without_its_tokenizers_files_is_refused(hub, load):
+    address, _ = hub
+    done = load("someone/no-tokenizer", HF_ENDPOINT=address)
+    assert done.returncode != 0
+    said = done.stderr.strip().splitlines()[-1]
+    assert "The tokenizer 'someone/no-tokenizer' has no vocabulary" in said
+    assert "put vocab.txt or tokenizer.json beside its config.json" in said
