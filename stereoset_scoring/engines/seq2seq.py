@@ -1,27 +1,62 @@
 """Encoder-decoders: the encoder runs once per distinct input."""
 
+from contextlib import contextmanager
+from dataclasses import replace
+from enum import IntEnum
+
 import torch
 from torch.nn.utils.rnn import pad_sequence
-from transformers.modeling_outputs import BaseModelOutput
 
 from stereoset_scoring.batching import in_passes
 from stereoset_scoring.engines.base import places_and_reads
 from stereoset_scoring.engines.language_model import LanguageModelEngine
 from stereoset_scoring.engines.padding import pad
+from stereoset_scoring.refusal import Refusal
 from stereoset_scoring.rows import GREEDY, Row
+
+FLOAT32 = 1e-4  # nats, of a log-probability of -1: what batching may change
+HALF = 8  # units in the last place of a log-probability: what batching changes where logits are rounded
+
+
+class Sharing(IntEnum):
+    """What rows share; each level includes those before it."""
+
+    NOTHING = 0  # a pass of the whole model for every row
+    ENCODER = 1  # rows with the same input, the encoder's pass
+    LENGTHS = 2  # rows of equal lengths, a pass
+    PASSES = 3  # rows of any lengths, padded
 
 
 class Seq2SeqEngine(LanguageModelEngine):
-    """Encoder-decoders, read at positions of the decoder; rows with the same input share the encoder's pass."""
+    """Encoder-decoders, read at positions of the decoder; rows with the same input share the encoder's pass.
+
+    Attributes:
+        sharing: what the rows of a batch share, by trial.
+
+    Raises:
+        Refusal: as `tried_sharing`.
+    """
+
+    def __init__(self, model, pad_token_id, accepts):
+        super().__init__(model, pad_token_id, accepts)
+        self.sharing = tried_sharing(self)
+
+    @property
+    def padding_is_inert(self):
+        """As Engine; found by trial when the engine is made."""
+        return self.sharing == Sharing.PASSES
 
     def length(self, unit):
         """As Engine; each decoder holds all that its encoder says."""
         return len(unit) * max(row.tokens for row in unit)
 
+    def _log_probs_of_units(self, units):
+        return self._log_probs([row for unit in units for row in unit])
+
     @torch.no_grad()
     def _log_probs(self, rows):
         encoded, found = self._encoded(rows), {}
-        for indices in in_passes([row.decoder_tokens for row in rows]):
+        for indices in self._passes([(row.decoder_tokens, len(row.ids)) for row in rows]):
             some = [rows[i] for i in indices]
             places, reads = places_and_reads(some)
             chunks = self._projected(self._decoding(some, encoded), self.where(some, places))
@@ -32,30 +67,194 @@ class Seq2SeqEngine(LanguageModelEngine):
         """The model's inputs, the decoder's with its start token and the likeliest tokens put in where asked."""
         return self._decoding(rows, self._encoded(rows))
 
+    def _passes(self, shapes):
+        """Batches of indices into the shapes, (length, ...), of what is computed one batch after the other."""
+        if self.sharing == Sharing.PASSES:
+            return in_passes([length for length, *_ in shapes])
+        if self.sharing < Sharing.LENGTHS:
+            return [[i] for i in range(len(shapes))]
+        return [[i for i, other in enumerate(shapes) if other == shape] for shape in dict.fromkeys(shapes)]
+
     def _encoded(self, rows):
-        """The encoder's states (T, H) for each distinct input: {ids: states}."""
+        """The encoder's output, of one row (T, H), for each distinct input: {ids: output}."""
+        if self.sharing == Sharing.NOTHING:
+            return {}
         distinct, encoded = list(dict.fromkeys(row.ids for row in rows)), {}
-        for indices in in_passes([len(ids) for ids in distinct]):
+        for indices in self._passes([(len(ids),) for ids in distinct]):
             inputs = super().inputs([Row("", distinct[i], ()) for i in indices])
             asked = {name: inputs[name] for name in ("input_ids", "attention_mask", "return_dict")}
-            states = self.model.get_encoder()(**asked).last_hidden_state  # (U, T, H)
-            encoded.update((distinct[i], of_one[: len(distinct[i])]) for i, of_one in zip(indices, states, strict=True))
+            output = self.model.get_encoder()(**asked)
+            for i, states in zip(indices, output.last_hidden_state, strict=True):  # (U, T, H)
+                encoded[distinct[i]] = type(output)(last_hidden_state=states[: len(distinct[i])])
         return encoded
 
     def _decoding(self, rows, encoded):
         """The model's inputs for some of the rows that were encoded."""
-        states = pad_sequence([encoded[row.ids] for row in rows], batch_first=True)  # (B, T, H)
-        inputs = {
-            "encoder_outputs": BaseModelOutput(states),
-            "attention_mask": pad([[1] * len(row.ids) for row in rows], 0, self.device),  # (B, T)
-            "use_cache": False,
-            "return_dict": True,
-        }
-        start = self.model.config.decoder_start_token_id
-        decoder = pad([(start, *row.decoder) for row in rows], self.pad_token_id, self.device)  # (B, D)
+        inputs = {**super().inputs([Row("", row.ids, ()) for row in rows]), "use_cache": False}
+        if encoded:
+            # In the encoder's own class, some of whose other fields a decoder looks for though it needs none of them.
+            of_rows = [encoded[row.ids] for row in rows]
+            states = pad_sequence([one.last_hidden_state for one in of_rows], batch_first=True)  # (B, T, H)
+            inputs["encoder_outputs"] = type(of_rows[0])(last_hidden_state=states)
+        starts = [start_of(self.model.config) if row.start is None else row.start for row in rows]
+        whole = [(start, *row.decoder) for start, row in zip(starts, rows, strict=True)]
+        decoder = pad(whole, self.pad_token_id, self.device)  # (B, D)
         if GREEDY in rows[0].decoder:
             where = torch.arange(len(rows)), torch.zeros(len(rows), dtype=torch.long)
             chunks = self._projected({**inputs, "decoder_input_ids": decoder[:, :1]}, where)
             first = torch.cat([logits.argmax(-1) for logits in chunks]).to(decoder.device)  # (B,)
             decoder = torch.where(decoder == GREEDY, first[:, None], decoder)
         return {**inputs, "decoder_input_ids": decoder}
+
+
+def start_of(config):
+    """The token that a decoder starts with, by the model's configuration; None where that names none."""
+    parts = [part for part in (config, getattr(config, "decoder", None)) if part is not None]
+    for name in ("decoder_start_token_id", "bos_token_id"):
+        for part in parts:
+            if getattr(part, name, None) is not None:
+                return getattr(part, name)
+    return None
+
+
+def longest_side(config, side):
+    """How many tokens the "encoder" or the "decoder" reads at most; None where positions are not counted."""
+    for part in (getattr(config, side, None), config):
+        text = (part and getattr(part, "text_config", None)) or part  # an encoder that can also see
+        for name in (f"max_{side}_position_embeddings", "max_position_embeddings"):
+            longest = getattr(text, name, None)
+            if isinstance(longest, int) and longest > 0:
+                return longest
+    return None
+
+
+@torch.no_grad()
+def tried_sharing(engine):
+    """How much the rows of a batch may share such that none has other numbers for it: a Sharing.
+
+    Tried on four made-up rows, two of them of equal lengths, against the model's own pass over each row alone. In
+    float32 nothing may differ by more than 1e-4. Coarser numbers hide what leaks, so there, too, the ids of the other
+    rows and those under the padding are changed, which must change nothing at all. Expert capacity that is counted
+    over a batch fails there, and encoders that mix positions by other means than attention.
+
+    Raises:
+        Refusal: if the model cannot be asked in its dtype, is not the same when it is asked again, has a decoder that
+            sees later tokens, or has more outputs than inputs.
+    """
+    with in_evaluation(engine.model):
+        rows = _made_up_rows(engine)
+        engine.sharing = Sharing.NOTHING
+        alone = _values_alone(engine, rows)
+        close = _closeness(engine.model, alone)
+        _check_promises(engine, rows[0], alone[0], close)
+        for level in (Sharing.ENCODER, Sharing.LENGTHS, Sharing.PASSES):
+            some = slice(None) if level == Sharing.PASSES else slice(2)
+            try:
+                shares = _shares(engine, level, rows[some], alone[some], close)
+            except (TypeError, ValueError, RuntimeError, IndexError, AttributeError):
+                shares = False  # what is computed apart does not fit together in this architecture
+            if not shares:
+                return Sharing(level - 1)
+    return Sharing.PASSES
+
+
+def _shares(engine, level, rows, alone, close):
+    """Whether rows that share as much as a level says have the values that each has alone."""
+    engine.sharing = level
+    values = engine._log_probs(rows)
+    if not all(map(close, values, alone)) or _is_exact(engine.model):
+        return all(map(close, values, alone))
+    changed = [rows[0], *(replace(row, ids=row.ids[::-1], decoder=row.decoder[::-1]) for row in rows[1:])]
+    filler, engine.pad_token_id = engine.pad_token_id, rows[0].ids[0]
+    try:
+        return engine._log_probs(changed)[0] == values[0]
+    finally:
+        engine.pad_token_id = filler
+
+
+def _values_alone(engine, rows):
+    """The values of rows, each in a pass of its own; refuses a model that computes nothing in its dtype."""
+    try:
+        return [engine._log_probs([row])[0] for row in rows]
+    except torch.OutOfMemoryError:
+        raise
+    except (TypeError, ValueError, RuntimeError, IndexError, AttributeError) as error:
+        raise Refusal(
+            f"A {type(engine.model).__name__} in {str(engine.model.dtype).removeprefix('torch.')} does not read two "
+            f"texts and predict the second: give another model or dtype ({' '.join(str(error).split())[:200]})."
+        ) from error
+
+
+def _check_promises(engine, row, values, close):
+    """Refuse a model that is not what the family of encoder-decoders promises, by a row and its values."""
+    name = type(engine.model).__name__
+    if not close(engine._log_probs([row])[0], values):
+        raise Refusal(
+            f"This {name} gives other numbers when it is asked a second time, for it draws random ones or remembers "
+            "what it read: no score would hold."
+        )
+    outputs = engine.model(**engine.inputs([row])).logits.shape[1]
+    if outputs != row.decoder_tokens:
+        raise Refusal(
+            f"This {name} gives {outputs} outputs for {row.decoder_tokens} tokens of its decoder: give one without "
+            "virtual tokens."
+        )
+    later = replace(row, decoder=(*row.decoder[:-1], row.decoder[0]))
+    before = [(position, token) for position, token in row.reads if position < len(row.decoder)]
+    if not close(engine._log_probs([replace(later, reads=tuple(before))])[0], values[: len(before)]):
+        raise Refusal(
+            f"The decoder of this {name} sees tokens after the one that it predicts, so it gives no likelihoods: give "
+            "a model whose decoder is causal."
+        )
+
+
+def _made_up_rows(engine):
+    """Four rows, the first two of equal lengths, that read eight tokens at every position of the decoder."""
+    config, size = engine.model.config, engine.model.get_input_embeddings().weight.shape[0]
+    count = min(size, 95) - 5  # of tokens that are special nowhere
+
+    def ids(row, length, side):
+        length = min(length, longest_side(config, side) or length)
+        return tuple(5 + (row * 31 + i * i * 7 + i * (row + 3)) % count for i in range(length))
+
+    rows = []
+    for i, (encoder, decoder) in enumerate([(24, 9), (24, 9), (7, 4), (40, 20)]):
+        whole = ids(i + 4, decoder + 1, "decoder")[1:]
+        reads = tuple((position, 5 + k * count // 8) for position in range(len(whole) + 1) for k in range(8))
+        rows.append(Row("seq2seq", ids(i, encoder, "encoder"), reads, decoder=whole, start=_any_start(config)))
+    return rows
+
+
+def _any_start(config):
+    start = start_of(config)
+    return 5 if start is None else start
+
+
+def _is_exact(model):
+    """Whether numbers are fine enough to tell what leaks from what is rounded."""
+    return model.dtype in (torch.float32, torch.float64) and torch.get_float32_matmul_precision() == "highest"
+
+
+def _closeness(model, values):
+    """A function of two lists of values: whether they differ by no more than batching makes."""
+    if _is_exact(model):
+        return lambda some, others: all(
+            abs(a - b) <= FLOAT32 * max(1, abs(b)) for a, b in zip(some, others, strict=True)
+        )
+    largest = max(abs(value) for of_row in values for value in of_row)
+    most = HALF * torch.finfo(model.dtype).eps * max(1, largest)
+    return lambda some, others: all(abs(a - b) <= most for a, b in zip(some, others, strict=True))
+
+
+@contextmanager
+def in_evaluation(model):
+    """A model in evaluation mode, and afterwards as it was, with the random numbers that it would have drawn before."""
+    modes = [(module, module.training) for module in model.modules()]
+    devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []
+    try:
+        with torch.random.fork_rng(devices=devices):
+            model.eval()
+            yield
+    finally:
+        for module, training in modes:
+            module.training = training
