@@ -13,6 +13,7 @@ from stereoset_scoring.engines.language_model import LanguageModelEngine
 from stereoset_scoring.engines.padding import pad
 from stereoset_scoring.refusal import Refusal
 from stereoset_scoring.rows import GREEDY, Row
+from stereoset_scoring.tokens import start_of
 
 FLOAT32 = 1e-4  # nats, of a log-probability of -1: what batching may change
 HALF = 8  # units in the last place of a log-probability: what batching changes where logits are rounded
@@ -105,16 +106,6 @@ class Seq2SeqEngine(LanguageModelEngine):
             first = torch.cat([logits.argmax(-1) for logits in chunks]).to(decoder.device)  # (B,)
             decoder = torch.where(decoder == GREEDY, first[:, None], decoder)
         return {**inputs, "decoder_input_ids": decoder}
-
-
-def start_of(config):
-    """The token that a decoder starts with, by the model's configuration; None where that names none."""
-    parts = [part for part in (config, getattr(config, "decoder", None)) if part is not None]
-    for name in ("decoder_start_token_id", "bos_token_id"):
-        for part in parts:
-            if getattr(part, name, None) is not None:
-                return getattr(part, name)
-    return None
 
 
 def longest_side(config, side):
