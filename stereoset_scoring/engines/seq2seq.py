@@ -3,6 +3,7 @@
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import IntEnum
+from math import isnan
 
 import torch
 from torch.nn.utils.rnn import pad_sequence
@@ -135,7 +136,7 @@ def tried_sharing(engine):
     with in_evaluation(engine.model):
         rows = _made_up_rows(engine)
         engine.sharing = Sharing.NOTHING
-        alone = _values_alone(engine, rows)
+        alone = [_values_alone(engine, row) for row in rows]
         close = _closeness(engine.model, alone)
         _check_promises(engine, rows[0], alone[0], close)
         for level in (Sharing.ENCODER, Sharing.LENGTHS, Sharing.PASSES):
@@ -163,17 +164,26 @@ def _shares(engine, level, rows, alone, close):
         engine.pad_token_id = filler
 
 
-def _values_alone(engine, rows):
-    """The values of rows, each in a pass of its own; refuses a model that computes nothing in its dtype."""
+def _values_alone(engine, row):
+    """The values of a row in a pass of its own; refuses a model that gives none, or more than there are inputs."""
+    what = f"{type(engine.model).__name__} in {str(engine.model.dtype).removeprefix('torch.')}"
     try:
-        return [engine._log_probs([row])[0] for row in rows]
+        outputs = engine.model(**engine.inputs([row])).logits.shape[1]
+        values = engine._log_probs([row])[0] if outputs == row.decoder_tokens else []
     except torch.OutOfMemoryError:
         raise
     except (TypeError, ValueError, RuntimeError, IndexError, AttributeError) as error:
+        reason = " ".join(str(error).split())[:200]
         raise Refusal(
-            f"A {type(engine.model).__name__} in {str(engine.model.dtype).removeprefix('torch.')} does not read two "
-            f"texts and predict the second: give another model or dtype ({' '.join(str(error).split())[:200]})."
+            f"A {what} does not read a text and predict another: give another dtype or model ({reason})."
         ) from error
+    if outputs != row.decoder_tokens:
+        raise Refusal(
+            f"This {what} gives {outputs} outputs for {row.decoder_tokens} inputs: give one without additions."
+        )
+    if any(map(isnan, values)):
+        raise Refusal(f"A {what} gives no numbers (NaN): give another dtype or model.")
+    return values
 
 
 def _check_promises(engine, row, values, close):
@@ -183,12 +193,6 @@ def _check_promises(engine, row, values, close):
         raise Refusal(
             f"This {name} gives other numbers when it is asked a second time, for it draws random ones or remembers "
             "what it read: no score would hold."
-        )
-    outputs = engine.model(**engine.inputs([row])).logits.shape[1]
-    if outputs != row.decoder_tokens:
-        raise Refusal(
-            f"This {name} gives {outputs} outputs for {row.decoder_tokens} tokens of its decoder: give one without "
-            "virtual tokens."
         )
     later = replace(row, decoder=(*row.decoder[:-1], row.decoder[0]))
     before = [(position, token) for position, token in row.reads if position < len(row.decoder)]
@@ -226,15 +230,21 @@ def _is_exact(model):
     return model.dtype in (torch.float32, torch.float64) and torch.get_float32_matmul_precision() == "highest"
 
 
-def _closeness(model, values):
-    """A function of two lists of values: whether they differ by no more than batching makes."""
-    if _is_exact(model):
-        return lambda some, others: all(
-            abs(a - b) <= FLOAT32 * max(1, abs(b)) for a, b in zip(some, others, strict=True)
-        )
-    largest = max(abs(value) for of_row in values for value in of_row)
-    most = HALF * torch.finfo(model.dtype).eps * max(1, largest)
-    return lambda some, others: all(abs(a - b) <= most for a, b in zip(some, others, strict=True))
+def _closeness(model):
+    """A function of two lists of values: whether they differ by no more than batching makes.
+
+    Rounding in half precision moves single values far, and their mean by about one unit in the last place; what leaks
+    moves all of them.
+    """
+    eps, exact = torch.finfo(model.dtype).eps, _is_exact(model)
+
+    def close(some, others):
+        differences = [abs(a - b) for a, b in zip(some, others, strict=True)]
+        if exact:
+            return all(d <= FLOAT32 * max(1, abs(b)) for d, b in zip(differences, others, strict=True))
+        return sum(differences) <= HALF * eps * sum(map(abs, others))
+
+    return close
 
 
 @contextmanager
