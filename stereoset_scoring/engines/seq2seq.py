@@ -17,7 +17,7 @@ from stereoset_scoring.rows import GREEDY, Row
 from stereoset_scoring.tokens import start_of
 
 FLOAT32 = 1e-4  # nats, of a log-probability of -1: what batching may change
-HALF = 8  # units in the last place of a log-probability: what batching changes where logits are rounded
+HALF = 3  # units in the last place of a log-probability, in the mean: what batching may change in half precision
 
 
 class Sharing(IntEnum):
@@ -137,7 +137,7 @@ def tried_sharing(engine):
         rows = _made_up_rows(engine)
         engine.sharing = Sharing.NOTHING
         alone = [_values_alone(engine, row) for row in rows]
-        close = _closeness(engine.model, alone)
+        close = _closeness(engine.model)
         _check_promises(engine, rows[0], alone[0], close)
         for level in (Sharing.ENCODER, Sharing.LENGTHS, Sharing.PASSES):
             some = slice(None) if level == Sharing.PASSES else slice(2)
@@ -178,9 +178,7 @@ def _values_alone(engine, row):
             f"A {what} does not read a text and predict another: give another dtype or model ({reason})."
         ) from error
     if outputs != row.decoder_tokens:
-        raise Refusal(
-            f"This {what} gives {outputs} outputs for {row.decoder_tokens} inputs: give one without additions."
-        )
+        raise Refusal(f"This {what} gives {outputs} outputs for {row.decoder_tokens} inputs: give one that adds none.")
     if any(map(isnan, values)):
         raise Refusal(f"A {what} gives no numbers (NaN): give another dtype or model.")
     return values
@@ -194,13 +192,14 @@ def _check_promises(engine, row, values, close):
             f"This {name} gives other numbers when it is asked a second time, for it draws random ones or remembers "
             "what it read: no score would hold."
         )
-    later = replace(row, decoder=(*row.decoder[:-1], row.decoder[0]))
-    before = [(position, token) for position, token in row.reads if position < len(row.decoder)]
-    if not close(engine._log_probs([replace(later, reads=tuple(before))])[0], values[: len(before)]):
-        raise Refusal(
-            f"The decoder of this {name} sees tokens after the one that it predicts, so it gives no likelihoods: give "
-            "a model whose decoder is causal."
-        )
+    earlier = tuple((position, token) for position, token in row.reads if position < len(row.decoder))
+    for last in ((row.decoder[0],), ()):  # another token, or none
+        later = replace(row, decoder=(*row.decoder[:-1], *last), reads=earlier)
+        if not close(engine._log_probs([later])[0], values[: len(earlier)]):
+            raise Refusal(
+                f"The decoder of this {name} predicts a token otherwise when others follow, so it gives no "
+                "likelihoods: give a model whose decoder is causal."
+            )
 
 
 def _made_up_rows(engine):

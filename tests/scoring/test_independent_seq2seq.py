@@ -181,7 +181,6 @@ MODELS = {
         "</s>",
         "denoising",
     ),
-    "prophetnet": ("<s> A </s>", prophetnet, "<pad> <s>", "denoising"),
     "marian": (
         "A </s> (no mask)",
         fairseq(MarianConfig, MarianMTModel, decoder_start_token_id=1),
@@ -232,9 +231,9 @@ MODELS = {
 # They keep some of what they compute in float32, whatever their dtype.
 ROUNDED = {"switch", "switch that drops tokens", "umt5", "longt5", "longt5 with global tokens", "t5gemma"}
 # Padding matters to them.
-BY_LENGTH = {"prophetnet", "fnet and gpt2"}
-# Their own pass over one row fails in float64, or gives NaN.
-NOT_IN_FLOAT64 = {"prophetnet": "gives no numbers", "fsmt": "without overflow"}
+BY_LENGTH = {"fnet and gpt2"}
+# Their own pass over one row fails in float64.
+NOT_IN_FLOAT64 = {"fsmt": "without overflow"}
 
 
 @pytest.fixture(scope="module")
@@ -466,7 +465,7 @@ def test_rows_share_passes_where_padding_changes_nothing(asked, name, dtype):
     assert engine.sharing == (Sharing.LENGTHS if name in BY_LENGTH else Sharing.PASSES)
 
 
-@pytest.mark.parametrize("name", ["bart", "mbart", "nllb-moe", "switch", "prophetnet", "t5gemma"])
+@pytest.mark.parametrize("name", ["bart", "mbart", "nllb-moe", "switch", "t5gemma"])
 @TASKS
 def test_half_precision_differs_from_one_row_at_a_time_by_rounding_alone(asked, rows_of, name, task):
     model, tokenizer = asked(name, "float32")
@@ -477,7 +476,7 @@ def test_half_precision_differs_from_one_row_at_a_time_by_rounding_alone(asked, 
 
 
 def test_options_with_the_same_context_are_encoded_once(asked, rows_of):
-    for name, task in (("bart", "intersentence"), ("bart", "intrasentence"), ("t5gemma", "intersentence")):
+    for name, task in (("bart", "intersentence"), ("t5gemma", "intersentence"), ("t5gemma", "intrasentence")):
         model, tokenizer = asked(name, "float32")
         job = load_scorer(model=model, tokenizer=tokenizer).plan(rows_of(task))
         assert len({row.ids for row in job.rows}) == len(EXAMPLES[task]) < len(job.rows)
@@ -503,7 +502,7 @@ def test_trial_leaves_a_model_in_training_as_it_was(asked):
     before = torch.get_rng_state()
     load_scorer(model=model, tokenizer=tokenizer).source.head("seq2seq")
     assert torch.equal(torch.get_rng_state(), before)
-    assert model.training and model.model.decoder.training and not model.model.encoder.training
+    assert (model.training, model.model.decoder.training, model.model.encoder.training) == (True, True, False)
 
 
 class Longer(BartForConditionalGeneration):
@@ -519,12 +518,19 @@ def experts(**more):
 
 BROKEN = {
     # what a model does: (how its tokenizer frames a text, the model, what the refusal says)
-    "drops tokens for others": ("en_XX A </s>", experts(moe_eval_capacity_token_fraction=0.3), "sees tokens after"),
+    "drops tokens for others": ("en_XX A </s>", experts(moe_eval_capacity_token_fraction=0.3), "when others follow"),
     "draws experts": (
         "en_XX A </s>",
         experts(second_expert_policy="random"),
-        "other numbers when it is asked a second",
+        "when it is asked a second time",
     ),
+    "looks at how many tokens there are": ("<s> A </s>", prophetnet, "when others follow"),
+    "looks at them in half precision": (
+        "<s> A </s>",
+        lambda size: prophetnet(size).to(torch.bfloat16),
+        "when others follow",
+    ),
+    "gives NaN": ("<s> A </s>", lambda size: prophetnet(size).double(), "in float64 gives no numbers"),
     "adds outputs": ("<s> A </s>", fairseq(BartConfig, Longer), "11 outputs for 10 inputs"),
     "starts with nothing": (
         "A </s>",
@@ -544,21 +550,25 @@ def test_model_that_breaks_the_promises_of_its_family_is_refused(framed, rows_of
         load_scorer(model=model, tokenizer=framed(how)).score(rows_of(task))
 
 
-@pytest.mark.parametrize(("sentence", "words"), [
-    ("It was calm. " * 2 + "It was " + "very " * 40 + "calm.", r"\d+ tokens for a decoder and that of .* reads 48"),
-    ("It was calm. " * 8, r"has \d+ tokens and .* reads 64"),
-])  # fmt: skip
-def test_text_longer_than_either_side_is_refused_by_name(asked, row, sentence, words):
-    model, tokenizer = asked("led", "float32")
-    context = "The river is long, and the garden is green. " * (1 if "48" in words else 4)
-    with pytest.raises(ValueError, match=f"Option 'e-0' of example 'e' {words.removeprefix('has ')}|{words}"):
+LONG = "It was calm. " * 8
+TOO_LONG = {
+    # which side: (context, sentence, the refusal)
+    "decoder": ("It was calm.", LONG * 2, "tokens for a decoder and that of LEDForConditionalGeneration reads 48"),
+    "encoder": (LONG * 4, "It was calm.", "tokens and LEDForConditionalGeneration reads 64"),
+}
+
+
+@pytest.mark.parametrize("case", TOO_LONG.values(), ids=TOO_LONG.keys())
+def test_text_longer_than_either_side_is_refused_by_name(asked, row, case):
+    (model, tokenizer), (context, sentence, words) = asked("led", "float32"), case
+    with pytest.raises(ValueError, match=rf"Option 'e-0' of example 'e' has \d+ {words}"):
         load_scorer(model=model, tokenizer=tokenizer, method="prefix").score([row(context, [sentence])])
 
 
 def test_prefix_of_nothing_is_refused_where_no_token_begins_a_sequence(asked, tokenizer_of, row):
     model, _ = asked("marian", "float32")
     rows = [row("BLANK are often quiet.", ["Trees are often quiet."])]
-    with pytest.raises(ValueError, match="Nothing precedes 'Trees are often quiet.'"):
+    with pytest.raises(ValueError, match=r"Nothing precedes 'Trees are often quiet\."):
         load_scorer(model=model, tokenizer=tokenizer_of("bare")).score(rows)
 
 
