@@ -320,8 +320,9 @@ def without_adapter(model):
 def longest_input(model):
     """How many tokens a model reads at most, special ones included; None where positions are not counted."""
     if model.config.is_encoder_decoder:
-        return longest_side(model.config, "encoder")
-    longest = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+        longest = longest_side(model.config, "encoder")
+    else:
+        longest = getattr(model.config.get_text_config(), "max_position_embeddings", None)
     if not isinstance(longest, int) or longest <= 0:
         return None
     for name, module in model.named_modules():

@@ -183,7 +183,8 @@ class Tokenizer:
         """A text as what the model's decoder writes: a Target, in the tokenizer's format for targets.
 
         Raises:
-            ValueError: if the tokenizer has one vocabulary to read and another to write, and encodes only the first.
+            ValueError: if the tokenizer has one vocabulary to read and another to write, and encodes only the first,
+                or the configuration does not say what a decoder starts with.
         """
         if hasattr(self.hub, "tgt_vocab_size") and self.hub.encoder != _inverted(self.hub.decoder):  # as FSMT's has
             raise ValueError(
@@ -193,7 +194,11 @@ class Tokenizer:
         whole, bare = (
             tuple(self.hub(text_target=text, add_special_tokens=special)["input_ids"]) for special in (True, False)
         )
-        first = next(i for i in range(len(whole)) if whole[i : i + len(bare)] == bare)
+        first = next((i for i in range(len(whole)) if whole[i : i + len(bare)] == bare), None)
+        if first is None:
+            raise ValueError(
+                f"{type(self.hub).__name__} cuts {text!r} otherwise where it adds special tokens: drop the example."
+            )
         return self.as_target(whole[:first], bare, whole[first + len(bare) :])
 
     def as_target(self, before, ids, after):
