@@ -27,6 +27,8 @@ from transformers.utils.hub import cached_file, extract_commit_hash
 from stereoset_scoring.engines.devices import gpus_of, input_device
 from stereoset_scoring.engines.kinds import ENGINES
 from stereoset_scoring.engines.next_sentence_head import NextSentenceModel, find_trained_head
+from stereoset_scoring.engines.sharing import longest_side
+from stereoset_scoring.modalities import check_reads_text
 from stereoset_scoring.team import processes
 from stereoset_scoring.tokenizer_files import load_tokenizer
 from stereoset_scoring.tokens import Tokenizer
@@ -72,6 +74,7 @@ def family_of(config, architectures=None):
     remote = getattr(config, "auto_map", {})
     # Encoder-decoders first: some of them can also be opened as causal models, with half of their weights.
     if config.is_encoder_decoder:
+        check_reads_text(config, saved_as, known=kind in ARCHITECTURES["seq2seq"] or bool(remote))
         return "seq2seq"
     for family in ("masked", "permutation", "causal"):
         if AUTO_CLASSES[family].__name__ in remote or ARCHITECTURES[family].get(kind) in saved_as:
@@ -106,6 +109,12 @@ class Head:
     def longest_input(self):
         """How many tokens the model reads at most; None where there is no limit."""
         return longest_input(self.engine.model)
+
+    @cached_property
+    def longest_decoder(self):
+        """How many tokens the decoder reads at most, its start token included; None where there is no limit or none."""
+        config = self.engine.model.config
+        return longest_side(config, "decoder") if config.is_encoder_decoder else None
 
     @property
     def fingerprint(self):
@@ -175,7 +184,7 @@ class Checkpoint:
         self.trained = self._trained_head and self._trained_head.spec
         self.next_sentence_head = self._trained_head and self._trained_head.path
         self.family = self._family(alone=next_sentence_head is None)
-        self.tokenizer = load_tokenizer(self.name, **self._where)
+        self.tokenizer = load_tokenizer(self.name, self.config, **self._where)
         self._heads = {}
 
     def _family(self, alone):
@@ -266,7 +275,7 @@ class ModelInMemory:
         self.model, self.config = model, model.config
         self._classes = [one.__name__ for one in type(without_adapter(model)).__mro__]
         self.name = self.config.name_or_path or type(model).__name__
-        self.tokenizer = Tokenizer(tokenizer)
+        self.tokenizer = Tokenizer(tokenizer, self.config)
         self.trained = model.spec if isinstance(model, NextSentenceModel) else None
         self.family = "next_sentence" if self.trained else family_of(self.config, self._classes)
         self._heads = {}
@@ -310,7 +319,10 @@ def without_adapter(model):
 
 def longest_input(model):
     """How many tokens a model reads at most, special ones included; None where positions are not counted."""
-    longest = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    if model.config.is_encoder_decoder:
+        longest = longest_side(model.config, "encoder")
+    else:
+        longest = getattr(model.config.get_text_config(), "max_position_embeddings", None)
     if not isinstance(longest, int) or longest <= 0:
         return None
     for name, module in model.named_modules():

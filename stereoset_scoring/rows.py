@@ -19,6 +19,7 @@ class Row:
         segments: token types, one per id, where the tokenizer gives them.
         decoder: for encoder-decoders, the decoder's ids after its start token; positions count from the start
             token on. GREEDY in the place of an id stands for the likeliest one there.
+        start: the decoder's start token; None for the one that the model's configuration names.
         among: the tokens that share the probability; None for the whole vocabulary.
         weighted: whether each value is multiplied by the attention that its position receives.
         query: for permutation models, whether the position that is read is hidden from all others and asked for
@@ -39,6 +40,7 @@ class Row:
     query: bool = False
     optional: range = range(0)
     following: tuple[int, ...] = ()
+    start: int | None = None
 
     @property
     def tokens(self):

@@ -61,7 +61,7 @@ class Scorer:
             )
         if trained is not None and task == "intersentence" and name in (None, "next_sentence"):
             return choose_method(family, task, "next_sentence", self.preset, {**trained.options, **self.options})
-        return choose_method(family, task, name, self.preset, self.options)
+        return choose_method(family, task, name, self.preset, self.options, self.source.tokenizer)
 
     def score(self, dataset, progress=False):
         """Scores of every option, aligned with the rows.
@@ -200,7 +200,13 @@ class Scorer:
                         f"Option {option.id!r} of example {example.id!r} has {row.tokens} tokens, more than "
                         f"max_tokens={self.max_tokens}: give a larger budget."
                     )
-                longest = self.source.head(row.head).longest_input
+                head = self.source.head(row.head)
+                if head.longest_decoder is not None and row.decoder_tokens > head.longest_decoder:
+                    raise ValueError(
+                        f"Option {option.id!r} of example {example.id!r} has {row.decoder_tokens} tokens for a "
+                        f"decoder and that of {self.source.name} reads {head.longest_decoder}: shorten or drop it."
+                    )
+                longest = head.longest_input
                 if longest is None:
                     continue
                 excess[row] = len(row.ids) - longest

@@ -15,11 +15,12 @@ from stereoset_scoring.vocabulary import mend, reads_tokenizer_json, vocabulary_
 COMMON = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
 
 
-def load_tokenizer(name, **where):
+def load_tokenizer(name, config=None, **where):
     """The Tokenizer of a checkpoint.
 
     Args:
         name: hub id or folder.
+        config: the configuration of its model.
         where: revision and trust_remote_code, as transformers takes them.
 
     Raises:
@@ -33,7 +34,7 @@ def load_tokenizer(name, **where):
         ) from error
     except Exception as error:  # whatever the many libraries below raise for a file that is not what they think
         raise Refusal(_fault(name, where, error)) from error
-    tokenizer = Tokenizer(hub)
+    tokenizer = Tokenizer(hub, config)
     unmerged = _unmerged(hub, _folder(name, where))
     if unmerged:  # read without merges, each letter is a piece
         raise Refusal(f"The tokenizer of {name} has no merges: {mend(type(hub), [unmerged])}.")

@@ -77,16 +77,36 @@ class Beginning:
     origin: str
 
 
+@dataclass(frozen=True)
+class Target:
+    """A text as what a decoder writes.
+
+    Attributes:
+        start: the decoder's start token, which it reads and does not write.
+        before: the ids that it writes before the text's own: a beginning of sequence, a language code, or nothing.
+        ids: the text's own ids.
+    """
+
+    start: int
+    before: tuple[int, ...]
+    ids: tuple[int, ...]
+
+
 class Tokenizer:
     """A hub tokenizer, as the methods see it.
+
+    Args:
+        hub_tokenizer: the hub tokenizer.
+        config: the configuration of its model, which says what a decoder starts with; None where there is no model.
 
     Raises:
         Refusal: if it has no vocabulary of its own.
     """
 
-    def __init__(self, hub_tokenizer):
+    def __init__(self, hub_tokenizer, config=None):
         check_vocabulary(hub_tokenizer)
         self.hub = hub_tokenizer
+        self.config = config
 
     def tokenize(self, text, special=True):
         """Tokenize a text, once, with offsets; with the tokenizer's own special tokens or without.
@@ -228,8 +248,75 @@ class Tokenizer:
                 return number, "<extra_id_0>"
         raise ValueError(
             f"The tokenizer {self.hub.name_or_path!r} has no sentinel <extra_id_0>: "
-            "give a T5 or mT5, the encoder-decoders that have methods here."
+            "give a T5 or its kin, or choose the method denoising or prefix."
         )
+
+    @cached_property
+    def has_sentinel(self):
+        """Whether there is a sentinel; see `sentinel`."""
+        try:
+            return self.sentinel is not None
+        except ValueError:
+            return False
+
+    @cached_property
+    def has_denoising_mask(self):
+        """Whether a decoder can be taken to restore what the mask token stands for.
+
+        There is a mask token, the model has an embedding for it, and the decoder does not begin as a language model
+        does, with the token that begins a sequence: then it was trained to go on, and not to restore.
+        """
+        mask = self.hub.mask_token_id
+        size = None if self.config is None else getattr(self.config.get_text_config(), "vocab_size", None)
+        if mask is None or (size is not None and mask >= size):
+            return False
+        try:
+            return self.target("a").start not in (self.hub.bos_token_id, self.hub.cls_token_id)
+        except ValueError:
+            return False
+
+    def target(self, text):
+        """A text as what the model's decoder writes: a Target, in the tokenizer's format for targets.
+
+        Raises:
+            ValueError: if the tokenizer has one vocabulary to read and another to write, and encodes only the first,
+                or the configuration does not say what a decoder starts with.
+        """
+        if hasattr(self.hub, "tgt_vocab_size") and self.hub.encoder != _inverted(self.hub.decoder):  # as FSMT's has
+            raise ValueError(
+                f"{type(self.hub).__name__} encodes texts by the vocabulary of its encoder, and the decoder has "
+                "another: give a model whose two sides share one."
+            )
+        whole, bare = (
+            tuple(self.hub(text_target=text, add_special_tokens=special)["input_ids"]) for special in (True, False)
+        )
+        first = next((i for i in range(len(whole)) if whole[i : i + len(bare)] == bare), None)
+        if first is None:
+            raise ValueError(
+                f"{type(self.hub).__name__} cuts {text!r} otherwise where it adds special tokens: drop the example."
+            )
+        return self.as_target(whole[:first], bare, whole[first + len(bare) :])
+
+    def as_target(self, before, ids, after):
+        """A text's own ids, with what the tokenizer's format puts before and after them, as a Target.
+
+        The start token is the configuration's; where it names none, the language code that follows the end of a text
+        (mBART turns it round to the front), else the token that begins a sequence. It is never put there twice.
+
+        Raises:
+            ValueError: if there is none.
+        """
+        start = start_of(self.config, "decoder_start_token_id")
+        if start is None and len(after) > 1 and after[-2] == self.hub.eos_token_id:
+            start = after[-1]
+        if start is None:
+            start = start_of(self.config)
+        if start is None:
+            raise ValueError(
+                f"The configuration of {self.hub.name_or_path!r} does not say what its decoder starts with: "
+                "set decoder_start_token_id."
+            )
+        return Target(start, before[1:] if before[:1] == (start,) else before, ids)
 
     @cached_property
     def separators(self):
@@ -275,6 +362,25 @@ class Tokenizer:
                 if tokens.ordinary:
                     return tokens.ids[: tokens.ordinary[0]]
         return ()
+
+
+def start_of(config, *names):
+    """The token that a decoder starts with, by a model's configuration; None where that names none.
+
+    Args:
+        config: the configuration, or None.
+        names: what to look for, in this order; the decoder's start token, else the beginning of a sequence, by default.
+    """
+    parts = [part for part in (config, getattr(config, "decoder", None)) if part is not None]
+    for name in names or ("decoder_start_token_id", "bos_token_id"):
+        for part in parts:
+            if getattr(part, name, None) is not None:
+                return getattr(part, name)
+    return None
+
+
+def _inverted(names):
+    return {name: number for number, name in names.items()}
 
 
 def _segments(encoding):

@@ -2,37 +2,57 @@
 
 import torch
 from torch.nn.utils.rnn import pad_sequence
-from transformers.modeling_outputs import BaseModelOutput
 
 from stereoset_scoring.batching import in_passes
 from stereoset_scoring.engines.base import places_and_reads
 from stereoset_scoring.engines.language_model import LanguageModelEngine
 from stereoset_scoring.engines.padding import pad
-from stereoset_scoring.engines.trials import Trial
+from stereoset_scoring.engines.sharing import DECODER, ENCODER, Sharing, tried_sharing
+from stereoset_scoring.engines.trials import Trial, length_of
 from stereoset_scoring.rows import GREEDY, Row
+from stereoset_scoring.tokens import start_of
 
 
 class Seq2SeqEngine(LanguageModelEngine):
-    """Encoder-decoders, read at positions of the decoder; rows with the same input share the encoder's pass."""
+    """Encoder-decoders, read at positions of the decoder; rows with the same input share the encoder's pass.
+
+    Attributes:
+        sharing: what the rows of a batch share; nothing before a trial.
+    """
+
+    sharing = Sharing.NOTHING
+
+    def longest_pass(self, groups):
+        """As Engine; the longer one of an encoder's input and a decoder's."""
+        return max(max(len(row.ids), row.decoder_tokens) for group in groups for row in group)
 
     def first_trial(self, groups):
-        """As Engine; of the shortest row."""
-        short = min((row for group in groups for row in group), key=lambda row: row.tokens)
-        _, projects = self.lone_states(self.inputs([short]))
-        return Trial(short.tokens, False, True, projects)
+        """As Engine; on short rows that are made up."""
+        return self._try(groups, ENCODER, DECODER)
 
     def trial_at_length(self, groups):
-        """As Engine."""
-        return self.trial
+        """As Engine; on made-up rows as long as the longest of the job."""
+        rows = [row for group in groups for row in group]
+        encoder, decoder = (max(map(length, rows)) for length in (length_of, lambda row: row.decoder_tokens))
+        return self._try(groups, max(encoder, ENCODER), max(decoder, DECODER))
+
+    def _try(self, groups, encoder, decoder):
+        self.sharing = tried_sharing(self, encoder, decoder)
+        shortest = min((row for group in groups for row in group), key=lambda row: row.tokens)
+        _, projects = self.lone_states(self.inputs([shortest]))
+        return Trial(max(encoder, decoder), False, self.sharing == Sharing.PASSES, projects)
 
     def length(self, unit):
         """As Engine; each decoder holds all that its encoder says."""
         return len(unit) * max(row.tokens for row in unit)
 
+    def _log_probs_of_units(self, units):
+        return self._log_probs([row for unit in units for row in unit])
+
     @torch.no_grad()
     def _log_probs(self, rows):
         encoded, found = self._encoded(rows), {}
-        for indices in in_passes([row.decoder_tokens for row in rows]):
+        for indices in self._passes([(row.decoder_tokens, len(row.ids)) for row in rows]):
             some = [rows[i] for i in indices]
             places, reads = places_and_reads(some)
             chunks = self._projected(self._decoding(some, encoded), self.where(some, places))
@@ -43,27 +63,38 @@ class Seq2SeqEngine(LanguageModelEngine):
         """The model's inputs, the decoder's with its start token and the likeliest tokens put in where asked."""
         return self._decoding(rows, self._encoded(rows))
 
+    def _passes(self, shapes):
+        """Batches of indices into the shapes, (length, ...), of what is computed one batch after the other."""
+        if self.sharing == Sharing.PASSES:
+            return in_passes([length for length, *_ in shapes])
+        if self.sharing < Sharing.LENGTHS:
+            return [[i] for i in range(len(shapes))]
+        return [[i for i, other in enumerate(shapes) if other == shape] for shape in dict.fromkeys(shapes)]
+
     def _encoded(self, rows):
-        """The encoder's states (T, H) for each distinct input: {ids: states}."""
+        """The encoder's output, of one row (T, H), for each distinct input: {ids: output}."""
+        if self.sharing == Sharing.NOTHING:
+            return {}
         distinct, encoded = list(dict.fromkeys(row.ids for row in rows)), {}
-        for indices in in_passes([len(ids) for ids in distinct]):
+        for indices in self._passes([(len(ids),) for ids in distinct]):
             inputs = super().inputs([Row("", distinct[i], ()) for i in indices])
             asked = {name: inputs[name] for name in ("input_ids", "attention_mask", "return_dict")}
-            states = self.model.get_encoder()(**asked).last_hidden_state  # (U, T, H)
-            encoded.update((distinct[i], of_one[: len(distinct[i])]) for i, of_one in zip(indices, states, strict=True))
+            output = self.model.get_encoder()(**asked)
+            for i, states in zip(indices, output.last_hidden_state, strict=True):  # (U, T, H)
+                encoded[distinct[i]] = type(output)(last_hidden_state=states[: len(distinct[i])])
         return encoded
 
     def _decoding(self, rows, encoded):
         """The model's inputs for some of the rows that were encoded."""
-        states = pad_sequence([encoded[row.ids] for row in rows], batch_first=True)  # (B, T, H)
-        inputs = {
-            "encoder_outputs": BaseModelOutput(states),
-            "attention_mask": pad([[1] * len(row.ids) for row in rows], 0, self.device),  # (B, T)
-            "use_cache": False,
-            "return_dict": True,
-        }
-        start = self.model.config.decoder_start_token_id
-        decoder = pad([(start, *row.decoder) for row in rows], self.pad_token_id, self.device)  # (B, D)
+        inputs = {**super().inputs([Row("", row.ids, ()) for row in rows]), "use_cache": False}
+        if encoded:
+            # In the encoder's own class, some of whose other fields a decoder looks for though it needs none of them.
+            of_rows = [encoded[row.ids] for row in rows]
+            states = pad_sequence([one.last_hidden_state for one in of_rows], batch_first=True)  # (B, T, H)
+            inputs["encoder_outputs"] = type(of_rows[0])(last_hidden_state=states)
+        starts = [start_of(self.model.config) if row.start is None else row.start for row in rows]
+        whole = [(start, *row.decoder) for start, row in zip(starts, rows, strict=True)]
+        decoder = pad(whole, self.pad_token_id, self.device)  # (B, D)
         if GREEDY in rows[0].decoder:
             where = torch.arange(len(rows)), torch.zeros(len(rows), dtype=torch.long)
             chunks = self._projected({**inputs, "decoder_input_ids": decoder[:, :1]}, where)

@@ -27,10 +27,18 @@ from stereoset_scoring.methods.pseudo_likelihood import (
     PseudoLikelihood,
 )
 from stereoset_scoring.methods.sentiment import Sentiment
-from stereoset_scoring.methods.seq2seq import SpanConditional, SpanLikelihood, TextToTextNextSentence
+from stereoset_scoring.methods.seq2seq import (
+    DenoisingConditional,
+    DenoisingLikelihood,
+    PrefixConditional,
+    PrefixLikelihood,
+    SpanConditional,
+    SpanLikelihood,
+    TextToTextNextSentence,
+)
 
 _WHOLE_SENTENCE = (PLL, PLLWordL2R, AUL, AULA)
-# (family, task) -> its methods; the first is the default.
+# (family, task) -> its methods; the first is the default, where methods say which models they fit, the first that does.
 METHODS = {
     ("masked", "intrasentence"): (MaskedLikelihood, PseudoLikelihood, WordL2R, *_WHOLE_SENTENCE),
     ("masked", "intersentence"): (NextSentence, PseudoLikelihood, *_WHOLE_SENTENCE),
@@ -40,8 +48,8 @@ METHODS = {
     ("causal", "intrasentence"): (CausalLikelihood,),
     ("causal", "intersentence"): (Conditional, Joint, ConditionalShare, Gain, JointGain, Ratio, Quotient, NextSentence),
     ("causal", "pairs"): (PairJoint,),
-    ("seq2seq", "intrasentence"): (SpanLikelihood,),
-    ("seq2seq", "intersentence"): (SpanConditional, TextToTextNextSentence),
+    ("seq2seq", "intrasentence"): (SpanLikelihood, DenoisingLikelihood, PrefixLikelihood),
+    ("seq2seq", "intersentence"): (SpanConditional, DenoisingConditional, PrefixConditional, TextToTextNextSentence),
     ("next_sentence", "intersentence"): (NextSentence,),
     ("sentiment", "intrasentence"): (Sentiment,),
     ("sentiment", "intersentence"): (Sentiment,),
@@ -82,7 +90,7 @@ PRESETS = {
 }
 
 
-def choose_method(family, task, name=None, preset=None, options=None):
+def choose_method(family, task, name=None, preset=None, options=None, tokenizer=None):
     """The method for a kind of model and a task, with its options set.
 
     Args:
@@ -93,6 +101,7 @@ def choose_method(family, task, name=None, preset=None, options=None):
         preset: a name in PRESETS, whose options come before the method's own defaults.
         options: options by name, which come before the preset's; those that the method does not have are left
             to the methods of the other tasks, see `check_options`.
+        tokenizer: the model's Tokenizer, by which the default is chosen among methods that say what they fit.
 
     Raises:
         ValueError: if family and task have no such method or preset, or an option's value is unknown.
@@ -106,7 +115,8 @@ def choose_method(family, task, name=None, preset=None, options=None):
         bundles = {method: {} for method in by_name.values() if not hasattr(method, "preset_only")}
     else:
         bundles = preset_named(preset)
-    method = by_name[name] if name else next((one for one in by_name.values() if one in bundles), None)
+    fitting = [one for one in by_name.values() if one in bundles and _fits(one, tokenizer)]
+    method = by_name[name] if name else next(iter(fitting), None)
     if preset is None and method not in bundles:
         raise ValueError(f"Method {name!r} only repeats a released code: ask for the preset that it belongs to.")
     if method not in bundles:
@@ -115,6 +125,11 @@ def choose_method(family, task, name=None, preset=None, options=None):
         )
     options = {field.name: options[field.name] for field in fields(method) if field.name in (options or {})}
     return method(**{**bundles[method], **options})
+
+
+def _fits(method, tokenizer):
+    """Whether a model was trained for a method, as far as its tokenizer tells; so it is where nothing is known."""
+    return tokenizer is None or getattr(method, "fits", lambda _: True)(tokenizer)
 
 
 def preset_named(name):
@@ -186,11 +201,11 @@ def read_option(name, word):
 
 
 def methods_table():
-    """All methods as a Markdown table; a task's default is starred."""
+    """All methods as a Markdown table; a task's default is starred, of several the first that fits the model."""
     lines = ["| kind of model | task | method | score | options | source |", "|---|---|---|---|---|---|"]
     for (family, task), methods in METHODS.items():
         for method in methods:
-            star = "" if method is not methods[0] else " *"
+            star = " *" if method is methods[0] or hasattr(method, "fits") else ""
             score = method.__doc__.strip().splitlines()[0].replace("|", "\\|")
             options = ", ".join(f"`{field.name}`" for field in fields(method)) or "-"
             lines.append(f"| {family} | {task} | `{method.name}`{star} | {score} | {options} | {method.source} |")

@@ -1,11 +1,12 @@
-"""Encoder-decoders (T5, mT5): the likelihood of what a sentinel stands for."""
+"""Encoder-decoders: the likelihood of what a sentinel or a mask stands for, or of what follows a prefix."""
 
 from dataclasses import dataclass
 from typing import Literal
 
+from stereoset_scoring.attribute import filled_context
 from stereoset_scoring.methods.causal import with_full_stop
-from stereoset_scoring.methods.masked import AttributeLikelihood
-from stereoset_scoring.methods.reductions import mean_log, only, share_of_first
+from stereoset_scoring.methods.masked import AttributeLikelihood, attribute_tokens
+from stereoset_scoring.methods.reductions import log_mean_probability, mean_log, only, share_of_first
 from stereoset_scoring.rows import GREEDY, Recipe, Row
 
 
@@ -22,6 +23,11 @@ class SpanLikelihood(AttributeLikelihood):
     first: Literal["sentinel", "greedy"] = "sentinel"
 
     source = "Öztürk et al. 2023, §4.1"
+
+    @staticmethod
+    def fits(tokenizer):
+        """Whether the model was trained so: where there are sentinels."""
+        return tokenizer.has_sentinel
 
     def placeholder(self, tokenizer):
         """(id, text) of the sentinel."""
@@ -49,6 +55,11 @@ class SpanConditional:
 
     name = "conditional"
     source = "Öztürk et al. 2023, Appendix E"
+
+    @staticmethod
+    def fits(tokenizer):
+        """Whether the model was trained so: where there are sentinels."""
+        return tokenizer.has_sentinel
 
     def recipes(self, example, tokenizer):
         """One Recipe per option of an intersentence example."""
@@ -99,3 +110,118 @@ class TextToTextNextSentence:
     def _of_digits(self, ids, no, yes):
         row = Row("seq2seq", ids, ((1, yes[-1]),), decoder=(GREEDY,), among=(no[-1], yes[-1]))
         return Recipe((row,), only)
+
+
+class Denoising:
+    """What the methods for denoising-trained models share: one mask in the encoder, the text in the decoder.
+
+    The encoder reads the text with one mask in the place of all tokens of a span, the decoder the text up to the
+    span's last token but one; ln P of each of the span's tokens is read, given those before it.
+    """
+
+    name = "denoising"
+    source = "Lewis et al. 2020 (BART)"
+
+    @staticmethod
+    def fits(tokenizer):
+        """Whether the model was trained so, as far as its tokenizer and its configuration tell."""
+        return tokenizer.has_denoising_mask
+
+    def row_of(self, tokens, span, tokenizer):
+        """The row that reads a span of positions of a tokenized text."""
+        mask, _ = tokenizer.mask
+        first, last = tokens.ordinary[0], tokens.ordinary[-1]
+        target = tokenizer.as_target(tokens.ids[:first], tokens.ids[first : span.stop], tokens.ids[last + 1 :])
+        decoder = (*target.before, *target.ids)
+        # The position of each token is where the one before it, or the start token, stands.
+        reads = tuple(enumerate(decoder))[len(decoder) - len(span) :]
+        encoder = (*tokens.ids[: span.start], mask, *tokens.ids[span.stop :])
+        return Row("seq2seq", encoder, reads, decoder=decoder[:-1], start=target.start)
+
+
+@dataclass(frozen=True)
+class DenoisingLikelihood(Denoising):
+    """ln of the mean probability of the attribute's tokens, which the decoder restores where the encoder reads a mask.
+
+    Options:
+        average: of probabilities, "probability", or of their logarithms, "log".
+    """
+
+    average: Literal["probability", "log"] = "probability"
+
+    def recipes(self, example, tokenizer):
+        """One Recipe per option of an intrasentence example."""
+        return [self._recipe(example, option, tokenizer) for option in example.options]
+
+    def _recipe(self, example, option, tokenizer):
+        tokens, attribute, straddling = attribute_tokens(example, option, tokenizer)
+        combine = log_mean_probability if self.average == "probability" else mean_log
+        return Recipe((self.row_of(tokens, attribute, tokenizer),), combine, straddling)
+
+
+@dataclass(frozen=True)
+class DenoisingConditional(Denoising):
+    """Mean ln P over the option's tokens, which the decoder restores after the context; at most 0."""
+
+    def recipes(self, example, tokenizer):
+        """One Recipe per option of an intersentence example."""
+        context = with_full_stop(example.context)
+        return [self._recipe(context, option.sentence, tokenizer) for option in example.options]
+
+    def _recipe(self, context, sentence, tokenizer):
+        tokens = tokenizer.tokenize(f"{context} {sentence}")
+        option = tokens.within(len(context), len(tokens.text))
+        rows = (self.row_of(tokens, option, tokenizer),) if option else ()
+        return Recipe(rows, mean_log, tokens.straddling(len(context)))
+
+
+class Prefix:
+    """What the methods for all other models share: one text in the encoder, the one that follows in the decoder."""
+
+    name = "prefix"
+    source = "Raffel et al. 2020, §3.2.1"
+
+    @staticmethod
+    def fits(tokenizer):
+        """Whether the model can be asked so: every encoder-decoder can."""
+        return True
+
+    def recipe_of(self, prefix, text, tokenizer):
+        """The Recipe of the mean ln P of a text's tokens after a prefix.
+
+        Raises:
+            ValueError: if the encoder would read nothing at all.
+        """
+        encoder = tokenizer.encode(prefix)[0] or tokenizer.beginning.ids
+        if not encoder:
+            raise ValueError(
+                f"Nothing precedes {text!r}, and the tokenizer {tokenizer.hub.name_or_path!r} has no token that begins "
+                "a sequence: drop the example."
+            )
+        target = tokenizer.target(text)
+        decoder, first = (*target.before, *target.ids), len(target.before)
+        reads = tuple(enumerate(decoder))[first:]
+        return Recipe((Row("seq2seq", encoder, reads, decoder=decoder[:-1], start=target.start),), mean_log)
+
+
+@dataclass(frozen=True)
+class PrefixLikelihood(Prefix):
+    """Mean ln P over the attribute's tokens and those after it, with what precedes in the encoder; at most 0."""
+
+    def recipes(self, example, tokenizer):
+        """One Recipe per option of an intrasentence example."""
+        return [self._recipe(example, option, tokenizer) for option in example.options]
+
+    def _recipe(self, example, option, tokenizer):
+        text, (start, _) = filled_context(example, option)
+        return self.recipe_of(text[:start].rstrip(), text[start:], tokenizer)
+
+
+@dataclass(frozen=True)
+class PrefixConditional(Prefix):
+    """Mean ln P over the option's tokens, with its context in the encoder; at most 0."""
+
+    def recipes(self, example, tokenizer):
+        """One Recipe per option of an intersentence example."""
+        context = with_full_stop(example.context)
+        return [self.recipe_of(context, option.sentence, tokenizer) for option in example.options]

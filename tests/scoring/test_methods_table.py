@@ -24,8 +24,8 @@ DEFINED = {
     ("causal", "intrasentence"): "likelihood",
     ("causal", "intersentence"): "conditional joint conditional_share gain joint_gain ratio quotient next_sentence",
     ("causal", "pairs"): "joint",
-    ("seq2seq", "intrasentence"): "likelihood",
-    ("seq2seq", "intersentence"): "conditional next_sentence",
+    ("seq2seq", "intrasentence"): "likelihood denoising prefix",
+    ("seq2seq", "intersentence"): "conditional denoising prefix next_sentence",
     ("next_sentence", "intersentence"): "next_sentence",
     ("sentiment", "intrasentence"): "sentiment",
     ("sentiment", "intersentence"): "sentiment",
@@ -205,14 +205,15 @@ def test_option_of_another_family_is_refused(scorer_of, family):
             scorer_of(TINY[family], **{option: None})
 
 
-def test_seq2seq_of_another_kind_than_t5_is_refused_on_both_tasks(tokenizer_of, rows):
+def test_preset_for_t5_is_refused_for_a_seq2seq_of_another_kind(tokenizer_of, rows):
     small = {"d_model": 8, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 8, "decoder_ffn_dim": 8}
     model = BartForConditionalGeneration(
         BartConfig(vocab_size=400, encoder_attention_heads=1, decoder_attention_heads=1, **small)
     )
     for task in TASKS[:2]:
-        with refused("no sentinel <extra_id_0>", "T5 or mT5"):
-            load_scorer(model=model, tokenizer=tokenizer_of("roberta")).score(rows(task))
+        scorer = load_scorer(model=model, tokenizer=tokenizer_of("roberta"), preset="multilingual")
+        with refused("'multilingual'", "no method", "seq2seq", task, "leave the preset out"):
+            scorer.score(rows(task))
 
 
 LABELS = ["stereotype", "anti-stereotype", "unrelated"]
