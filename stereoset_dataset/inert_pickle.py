@@ -25,7 +25,7 @@ _NAMES = {
     ("pandas.core.indexes.range", "RangeIndex"),
     ("pandas.core.internals.managers", "BlockManager"),
 }
-_DEPTH = 4  # lists and dictionaries in each other, in a cell; the annotators' labels take 2
+_DEPTH = 4  # containers in each other, in a cell; the annotators' labels take 2
 _LONGEST = 80  # characters of a pickle's text inside a message
 
 
@@ -54,7 +54,6 @@ class _Mark:
 
 
 _MARK = _Mark()
-_SHARED = (str, bytes, _Name)  # what a pickle may use twice
 
 
 def read_data_frame(data):
@@ -81,8 +80,8 @@ def read_data_frame(data):
 class _Machine:
     """A pickle's stack and memory, and what each of its instructions does to them.
 
-    Only texts, bytes, names and dtypes may be taken out of the memory again: a container that stands in several places can
-    be made to stand for more than any machine holds.
+    Only what is small may be taken out of the memory again: a container that stands in several places can be made to
+    stand for more than any machine holds.
     """
 
     def __init__(self):
@@ -111,7 +110,7 @@ class _Machine:
 
     def recall(self, place):
         found = self.memory[place]
-        if not isinstance(found, _SHARED) and getattr(found, "name", None) != "dtype":  # which nobody looks into
+        if not _is_small(found, _DEPTH):
             raise ValueError(f"a {type(found).__name__} stands in two places")
         self.stack.append(found)
 
@@ -228,6 +227,13 @@ def _array(array):
     if height not in ([], [len(values) // width]) or (not height and len(values) != width):
         raise ValueError("an array is not a whole one of Python objects in C order")
     return [values[start : start + width] for start in range(0, len(values), width)]
+
+
+def _is_small(value, depth):
+    if isinstance(value, tuple):
+        return depth > 0 and len(value) <= _DEPTH and all(_is_small(one, depth - 1) for one in value)
+    is_dtype = isinstance(value, _Made) and value.name == "dtype"  # which nobody looks into
+    return value is None or is_dtype or isinstance(value, str | bytes | int | float | _Name)
 
 
 def _is_plain(value, depth):
