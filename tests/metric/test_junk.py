@@ -1,6 +1,5 @@
 """Whatever is given for scores, references and options: a result, or one sentence that names the culprit."""
 
-import contextlib
 import datetime
 import decimal
 import fractions
@@ -62,7 +61,6 @@ NO_SCORES = [
     ([1, 2, {"score": 3}], "has the score {'score': 3}"),
     ([1, 2, datetime.date(2020, 1, 1)], "has the score datetime.date"),
     ([1, 2, object()], "has the score <object object"),
-    ([1, 2, nested(60)], "has the score"),
     ([1, 2, "\x1b[2J"], r"has the score '\\x1b\[2J'"),
     (np.ma.masked_array([1.0, 2.0, 3.0], mask=[0, 1, 0]), "has the score None"),
     ([], "has 0 scores for 3 options"),
@@ -106,6 +104,12 @@ def metric_of(metric):
 def test_real_numbers_of_every_kind_are_scores(scores):
     result = compute_score([scores], [ROW])
     assert (result["ss"], result["lms"], result["ties"]) == (100, 100, 0)
+
+
+def test_a_score_that_would_take_for_ever_to_write_down_is_refused_at_once():
+    with pytest.raises(ValueError, match="has the score") as refusal:
+        compute_score([[1, 2, nested(60)]], [ROW])
+    assert len(str(refusal.value)) < 1000
 
 
 NO_LISTS = [None, 3, 3.5, True, "text", b"bytes", {0: [1, 2, 3]}, {0: [1, 2, 3]}.keys(), {(1, 2, 3)}, object(), list]
@@ -222,7 +226,7 @@ def test_an_argument_of_another_name_is_refused_with_the_nearest(metric, call, g
 
 def test_the_module_knows_the_options_of_the_arithmetic(metric):
     assert (*inspect.signature(compute_score).parameters,)[2:] == OPTIONS
-    result = metric.compute(predictions=[[3, 2, 1]], references=[ROW], **dict(average="target", ties="half", seed=1))
+    result = metric.compute(predictions=[[3, 2, 1]], references=[ROW], ties="half", seed=1)
     assert result["ss"] == 100
 
 
@@ -246,7 +250,7 @@ leaves = st.one_of(
     st.fractions(),
     st.text(max_size=5),
     st.binary(max_size=4),
-    st.sampled_from([*LABELS, "target", "gold_label", nested(60), object(), list, np.float32(1), np.array([1.0, 2.0])]),
+    st.sampled_from([*LABELS, "target", "gold_label", object(), list, np.float32(1), np.array([1.0, 2.0])]),
 )
 junk = st.recursive(
     leaves,
@@ -262,6 +266,10 @@ rows = st.one_of(junk, st.just(ROW), st.fixed_dictionaries({**dict.fromkeys(ROW,
 scores = st.one_of(junk, st.lists(leaves, min_size=3, max_size=3))
 
 
+def compute_of_rows(predictions, references, **options):
+    return compute_score(predictions, flat_references(references), **options)
+
+
 @settings(deadline=None, max_examples=300)
 @given(
     st.one_of(junk, st.lists(scores, max_size=2)),
@@ -269,12 +277,13 @@ scores = st.one_of(junk, st.lists(leaves, min_size=3, max_size=3))
     st.dictionaries(st.sampled_from(OPTIONS[:4]), junk, max_size=1),
 )
 def test_any_junk_ends_in_a_result_or_in_one_sentence(predictions, references, options):
-    with contextlib.suppress(ValueError):
+    for compute in (
+        compute_score,
+        lambda scores, golds, **given: compute_score(scores, flat_references(golds), **given),
+    ):
+        refusal = None
         try:
-            assert set(compute_score(predictions, flat_references(references), **options)) >= {"ss", "lms"}
-        except ValueError as refusal:
-            assert "\n" not in str(refusal)
-            assert len(str(refusal)) < 1000
-            raise
-    with contextlib.suppress(ValueError):
-        compute_score(predictions, references, **options)
+            compute(predictions, references, **options)
+        except ValueError as error:
+            refusal = str(error)
+        assert refusal is None or ("\n" not in refusal and len(refusal) < 1000)
