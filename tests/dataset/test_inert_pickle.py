@@ -213,10 +213,10 @@ BOMBS = [
     ("a number of ten thousand digits", b"L" + b"9" * 10_000 + b"L\n."),
     ("sixty nested pairs as a key", b"\x80\x02}" + b")" + doubled(60, b"\x86") + b"\x86Ns."),
     ("sixty nested pairs in a set", b"\x80\x04\x8f(" + b")" + doubled(60, b"\x86") + b"\x86\x90."),
-    ("a tuple nested without end, as a key", b"\x80\x02})" + b"\x85" * 200_000 + b"Ns."),
-    ("a tuple nested without end, as an outside object", b"\x80\x02)" + b"\x85" * 200_000 + b"Q."),
+    ("a tuple nested without end, as a key", b"\x80\x02})" + b"\x85" * 100_000 + b"Ns."),
+    ("a tuple nested without end, as an outside object", b"\x80\x02)" + b"\x85" * 100_000 + b"Q."),
     ("lists nested without end", b"\x80\x02" + b"]" * 50_000 + b"a" * 49_999 + b"."),
-    ("marks without end", b"\x80\x02" + b"(" * 200_000 + b"."),
+    ("marks without end", b"\x80\x02" + b"(" * 100_000 + b"."),
     ("a stack that is empty", b"\x80\x02" + b"0" * 1000),
     ("a list that holds itself", b"\x80\x02]q\x00h\x00a."),
     ("a long text for a name", PROTOCOL_4 + b"X" + struct.pack("<I", 10**6) + b"m" * 10**6 + text("x") + b"\x93."),
@@ -226,9 +226,11 @@ BOMBS = [
 @pytest.mark.parametrize("data", [case[1] for case in BOMBS], ids=[case[0] for case in BOMBS])
 def test_a_few_bytes_cannot_make_much_of_a_machine(data):
     start = time.process_time()
-    with peak_memory() as peak, pytest.raises(RefusedPickle) as refused:
+    with pytest.raises(RefusedPickle):
         read_data_frame(data)
-    assert time.process_time() - start < 3  # traced memory makes everything some times slower
+    assert time.process_time() - start < 2
+    with peak_memory() as peak, pytest.raises(RefusedPickle) as refused:  # which takes some times longer
+        read_data_frame(data)
     assert peak() < 30e6 + 100 * len(data)
     assert "\n" not in str(refused.value)
     assert len(str(refused.value)) < 300
