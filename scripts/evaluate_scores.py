@@ -43,10 +43,18 @@ def parse_args():
     parser.add_argument("--data-dir", type=Path, help="a mirror of the upstream files, instead of the network")
     parser.add_argument("--average", choices=AVERAGES, default="target", help="over target terms or examples")
     parser.add_argument("--ties", choices=tuple(TIES), default="strict")
-    parser.add_argument("--confidence-level", type=float, help="such as 0.95: intervals, by resampling target terms")
+    parser.add_argument("--confidence-level", type=share, help="such as 0.95: intervals, by resampling target terms")
     parser.add_argument("--compare", type=Path, help="other scores of the same examples: paired differences")
     parser.add_argument("--json", action="store_true", help="all numbers as JSON instead of the table")
     return parser.parse_args()
+
+
+def share(word):
+    """A confidence level of the command line."""
+    level = float(word)
+    if not 0 < level < 1:
+        raise argparse.ArgumentTypeError(f"{word} is no share between 0 and 1: give one such as 0.95")
+    return level
 
 
 def read_parts(args, path):
@@ -84,7 +92,9 @@ def compare(args, parts):
     for config in common:
         (rows, scores), (other_rows, other_scores) = parts[config], others[config]
         if list(map(option_ids, rows)) != list(map(option_ids, other_rows)):
-            raise ValueError(f"The two files score different examples of {config}: score the same ones.")
+            raise ValueError(
+                f"{args.scores} and {args.compare} score different examples of {config}: score the same ones."
+            )
         compared[config] = compare_scores(
             scores,
             other_scores,

@@ -8,9 +8,9 @@
 Percent, to two decimals; null where nothing was published. Models have the names of the inputs, in any letter case.
 """
 
-import json
 import re
-from pathlib import Path
+
+from stereoset_scoring.store import read_json
 
 SPLITS = ("validation", "test")
 
@@ -31,10 +31,18 @@ def read_published(words):
         if not separator or split not in SPLITS:
             split, path = None, word
         try:
-            cells |= dict(_cells(json.loads(Path(path).read_text(encoding="utf-8")), split, path))
-        except (AttributeError, TypeError, json.JSONDecodeError):
+            found = dict(_cells(read_json(path), split, path))
+        except (AttributeError, TypeError):
             raise ValueError(f"{path} is in neither layout of published numbers: see scripts/published.py.") from None
+        for key, value in found.items():
+            if not _is_percent(value):
+                raise ValueError(f"{path} gives {' '.join(key[1:])!r} as {value!r:.80}: give a number in percent.")
+        cells |= found
     return {key: value for key, value in cells.items() if value is not None}
+
+
+def _is_percent(value):
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 100)
 
 
 def _cells(content, split, path):

@@ -1,6 +1,6 @@
 """Saved scores beside the rows that they are of: from a run of score.py, or from anybody's prediction file."""
 
-import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -9,8 +9,12 @@ from report import CONTEXT_TASKS
 from stereoset_dataset import load_stereoset
 from stereoset_metric.compute_score import COLUMNS
 from stereoset_scoring.examples import as_pair
-from stereoset_scoring.predictions import align, read_predictions
+from stereoset_scoring.predictions import align, printable, read_predictions
+from stereoset_scoring.refusal import Refusal
 from stereoset_scoring.sample import load_sample
+from stereoset_scoring.store import read_json
+
+SPLITS = ("validation", "test", "sample")
 
 
 @dataclass(frozen=True)
@@ -41,16 +45,34 @@ def read_saved(path, language="en", split="validation", data_dir=None):
 
     Raises:
         OSError: if there is no such file.
-        ValueError: if it has another layout, or does not fit the data.
+        ValueError: if it has another layout, or does not fit the data; the message names the file.
     """
-    run = json.loads((path / "run.json").read_text(encoding="utf-8")) if path.is_dir() else {}
-    by_config, partial = read_predictions(path / "scores.json" if path.is_dir() else path)
-    split = run.get("split", split)
+    found_split, family = _read_record(path / "run.json") if path.is_dir() else (None, None)
+    scores = path / "scores.json" if path.is_dir() else path
+    by_config, partial = read_predictions(scores)
+    split = found_split or split
     parts = {}
     for name, by_id in by_config.items():
         config = name if language == "en" or name not in CONTEXT_TASKS else f"{name}_{language}"
-        parts[config] = align(by_id, load_rows(config, split, data_dir), partial=partial is not None)
-    return Saved(parts, partial, split, run.get("model", {}).get("family"))
+        try:
+            parts[config] = align(by_id, load_rows(config, split, data_dir), partial=partial is not None)
+        except ValueError as error:
+            raise Refusal(f"{scores}, {name!r}: {error}") from error
+    return Saved(parts, partial, split, family)
+
+
+def _read_record(path):
+    """(split, family of the model) of a run's record, None for what it does not say."""
+    record = read_json(path)
+    model = record.get("model", {}) if isinstance(record, Mapping) else None
+    if not isinstance(model, Mapping):
+        raise Refusal(f"{path} is no record of a run: give the output folder of score.py, or a prediction file.")
+    split, family = record.get("split"), model.get("family")
+    if split is not None and split not in SPLITS:
+        raise Refusal(f"{path} names the split {split!r:.80}: there are {', '.join(SPLITS)}.")
+    if not isinstance(family, str | None):
+        raise Refusal(f"{path} names the model's family {family!r:.80}: give a text.")
+    return split, None if family is None else printable(family)
 
 
 @cache
@@ -67,7 +89,11 @@ def load_rows(config, split, data_dir, whole=False):
         return load_sample(config)
     split = "test" if config == "crows_pairs" else split  # the only one it has
     name = "intrasentence" if config == "intrasentence_pairs" else config
-    dataset = load_stereoset(name, split=split, data_dir=data_dir)
+    try:
+        dataset = load_stereoset(name, split=split, data_dir=data_dir)
+    except (OSError, ValueError) as error:  # which speaks of Python's argument
+        kind = OSError if isinstance(error, OSError) else Refusal
+        raise kind(str(error).replace("data_dir=", "--data-dir")) from error
     if not whole:
         dataset = dataset.select_columns([name for name in ("id", *COLUMNS) if name in dataset.column_names])
     rows = dataset.to_list()

@@ -1,14 +1,14 @@
 """Reads a data frame from a pickle without running anything that the pickle asks for.
 
-A pickle is a program: it names functions, and opening it calls them. Here every name is answered with a class that
-only remembers what it was given, and a name that a data frame has no need of is refused. Neither pandas nor numpy is
-imported.
+A pickle is a program for a machine with a stack and a memory: it names functions, and opening it calls them. Here the
+program is followed, not run: every name is answered with a note of what it was given, a name that a data frame has no
+need of is refused, and so is what would make much out of little. What can be built is bounded by the pickle's own
+length, in memory and in time. Neither pandas nor numpy is imported.
 """
 
-import copyreg
-import io
-import math
 import pickle
+import pickletools
+from dataclasses import dataclass
 
 # All that occurs in an object-typed DataFrame pickled by pandas 1.x.
 _NAMES = {
@@ -25,38 +25,35 @@ _NAMES = {
     ("pandas.core.indexes.range", "RangeIndex"),
     ("pandas.core.internals.managers", "BlockManager"),
 }
+_DEPTH = 4  # containers in each other, in a cell; the annotators' labels take 2
+_LONGEST = 80  # characters of a pickle's text inside a message
 
 
 class RefusedPickle(pickle.UnpicklingError):
     """The pickle is not a data frame, or wants to be more than one."""
 
 
-class _StandIn:
-    """In place of whatever a pickle names: takes any arguments and any state, and does nothing with them."""
+@dataclass(frozen=True, eq=False)
+class _Name:
+    """What a pickle calls by its module and name."""
 
-    __slots__ = ("arguments", "state")
-
-    def __new__(cls, *arguments):
-        self = object.__new__(cls)
-        self.arguments, self.state = arguments, None
-        return self
-
-    def __setstate__(self, state):
-        self.state = state
+    name: str
 
 
-class _Unpickler(pickle.Unpickler):
-    def find_class(self, module, name):
-        # The pair as a whole is looked up: a dotted name such as "DataFrame.eval" is another name.
-        if (module, name) not in _NAMES:
-            raise RefusedPickle(
-                f"The pickle names {module}.{name}, which no data frame needs: nothing was run; do not open this file "
-                f"by other means."
-            )
-        return type(name, (_StandIn,), {"__slots__": ()})
+@dataclass(eq=False)
+class _Made:
+    """In place of what a call would have made: what was called, with which arguments, and the state set on it."""
 
-    def persistent_load(self, pid):
-        raise RefusedPickle(f"The pickle refers to the outside object {pid!r}, which no data frame does.")
+    name: str
+    arguments: tuple
+    state: object = None
+
+
+class _Mark:
+    """Lies on the stack where the items of a container begin."""
+
+
+_MARK = _Mark()
 
 
 def read_data_frame(data):
@@ -71,43 +68,194 @@ def read_data_frame(data):
     Raises:
         RefusedPickle: the pickle names anything beyond a data frame's parts, or is no such frame.
     """
-    # A registered extension code that was used before is answered from a cache, without asking find_class.
-    copyreg.clear_extension_cache()
     try:
-        columns = _columns(_Unpickler(io.BytesIO(data)).load())
+        columns = _columns(_Machine().follow(data))
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     except RefusedPickle:
         raise
     except Exception as error:  # a hostile or broken pickle fails in as many ways as there are types
-        raise RefusedPickle(f"The pickle is no data frame as pandas 1.x writes it ({error}).") from error
+        raise RefusedPickle(f"The pickle is no data frame as pandas 1.x writes it ({_shown(str(error))}).") from error
+
+
+class _Machine:
+    """A pickle's stack and memory, and what each of its instructions does to them.
+
+    Only what is small may be taken out of the memory again: a container that stands in several places can be made to
+    stand for more than any machine holds.
+    """
+
+    def __init__(self):
+        self.stack = []
+        self.memory = {}
+
+    def follow(self, data):
+        """What the pickle stands for."""
+        for instruction, argument, _ in pickletools.genops(data):
+            if instruction.name == "STOP":
+                return self.stack.pop()
+            act = _ACTS.get(instruction.name)
+            if act is None:
+                raise ValueError(f"it holds the instruction {instruction.name}")
+            act(self, argument)
+        raise ValueError("it has no end")
+
+    def push(self, value):
+        self.stack.append(value)
+
+    def remember(self, place):
+        self.memory[place] = self.stack[-1]
+
+    def memorize(self, _):
+        self.memory[len(self.memory)] = self.stack[-1]
+
+    def recall(self, place):
+        found = self.memory[place]
+        if not _is_small(found, _DEPTH):
+            raise ValueError(f"a {type(found).__name__} stands in two places")
+        self.stack.append(found)
+
+    def items(self):
+        """What lies above the last mark; the mark goes, too."""
+        found = []
+        while (item := self.stack.pop()) is not _MARK:
+            found.append(item)
+        return found[::-1]
+
+    def take(self, count):
+        """The topmost items of the stack."""
+        return [self.stack.pop() for _ in range(count)][::-1]
+
+    def tuple(self, count):
+        self.stack.append(tuple(self.items() if count is None else self.take(count)))
+
+    def append(self, items):
+        _expect(self.stack[-1], list).extend(items)
+
+    def set_items(self, items):
+        found = _expect(self.stack[-1], dict)
+        for key, value in zip(items[::2], items[1::2], strict=True):
+            found[_expect(key, str)] = value
+
+    def name(self, module, attribute):
+        # The pair as a whole is looked up: a dotted name such as "DataFrame.eval" is another name.
+        if (module, attribute) not in _NAMES:
+            raise RefusedPickle(
+                f"The pickle names {_shown(f'{module}.{attribute}')}, which no data frame needs: nothing was run; "
+                "do not open this file by other means."
+            )
+        self.stack.append(_Name(attribute))
+
+    def call(self, _):
+        called, arguments = self.take(2)
+        self.stack.append(_Made(_expect(called, _Name).name, _expect(arguments, tuple)))
+
+    def build(self, _):
+        made, state = self.take(2)
+        _expect(made, _Made).state = state
+        self.stack.append(made)
+
+    def refuse_extension(self, code):
+        raise RefusedPickle(f"The pickle uses the extension code {code}, which no data frame does: nothing was run.")
+
+    def refuse_outside(self, pid):
+        text = repr(pid) if isinstance(pid, str) else f"a {type(pid).__name__}"
+        raise RefusedPickle(f"The pickle refers to the outside object {_shown(text)}, which no data frame does.")
+
+
+_ACTS = {
+    "PROTO": lambda machine, _: None,
+    "FRAME": lambda machine, _: None,
+    "MARK": lambda machine, _: machine.push(_MARK),
+    "NONE": lambda machine, _: machine.push(None),
+    "NEWTRUE": lambda machine, _: machine.push(True),
+    "NEWFALSE": lambda machine, _: machine.push(False),
+    "EMPTY_LIST": lambda machine, _: machine.push([]),
+    "EMPTY_DICT": lambda machine, _: machine.push({}),
+    "EMPTY_TUPLE": lambda machine, _: machine.push(()),
+    "TUPLE": lambda machine, _: machine.tuple(None),
+    "TUPLE1": lambda machine, _: machine.tuple(1),
+    "TUPLE2": lambda machine, _: machine.tuple(2),
+    "TUPLE3": lambda machine, _: machine.tuple(3),
+    "APPEND": lambda machine, _: machine.append(machine.take(1)),
+    "APPENDS": lambda machine, _: machine.append(machine.items()),
+    "SETITEM": lambda machine, _: machine.set_items(machine.take(2)),
+    "SETITEMS": lambda machine, _: machine.set_items(machine.items()),
+    "MEMOIZE": _Machine.memorize,
+    "STACK_GLOBAL": lambda machine, _: machine.name(*machine.take(2)),
+    "GLOBAL": lambda machine, names: machine.name(*names.split(" ", 1)),
+    "INST": lambda machine, names: machine.name(*names.split(" ", 1)),
+    "REDUCE": _Machine.call,
+    "NEWOBJ": _Machine.call,
+    "BUILD": _Machine.build,
+    "PERSID": _Machine.refuse_outside,
+    "BINPERSID": lambda machine, _: machine.refuse_outside(machine.stack[-1]),
+}
+_ACTS |= dict.fromkeys(("PUT", "BINPUT", "LONG_BINPUT"), _Machine.remember)
+_ACTS |= dict.fromkeys(("GET", "BINGET", "LONG_BINGET"), _Machine.recall)
+_ACTS |= dict.fromkeys(("EXT1", "EXT2", "EXT4"), _Machine.refuse_extension)
+_TEXTS = ("UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8", "STRING", "SHORT_BINSTRING", "BINSTRING")
+_NUMBERS = ("BININT", "BININT1", "BININT2", "INT", "LONG", "LONG1", "BINFLOAT", "FLOAT")
+_BYTES = ("SHORT_BINBYTES", "BINBYTES", "BINBYTES8", "BYTEARRAY8")
+_ACTS |= dict.fromkeys((*_TEXTS, *_NUMBERS, *_BYTES), _Machine.push)
 
 
 def _columns(frame):
-    """{name: values} from the stand-ins' arguments and states, which mirror pandas' __reduce__ methods."""
-    manager = _expect(frame, "DataFrame").state["_mgr"]
-    blocks, (names, _) = _expect(manager, "BlockManager").arguments
-    names = _array(_expect(names, "_new_Index").arguments[1]["data"])[0]
-    columns = dict.fromkeys(names)
+    """{name: values} from what was noted of a frame, which mirrors pandas' __reduce__ methods."""
+    manager = _made(frame, "DataFrame").state["_mgr"]
+    blocks, (names, _) = _made(manager, "BlockManager").arguments
+    (names,) = _array(_made(names, "_new_Index").arguments[1]["data"])
+    columns = dict.fromkeys(_expect(name, str) for name in names)
     for block in blocks:
-        values, placement, _ = _expect(block, "_unpickle_block").arguments
-        positions = range(*_expect(placement, "slice").arguments)
+        values, placement, _ = _made(block, "_unpickle_block").arguments
+        positions = range(*_made(placement, "slice").arguments)
         for position, column in zip(positions, _array(values), strict=True):
             columns[names[position]] = column
     if len(columns) != len(names) or None in columns.values():
         raise ValueError("its columns are incomplete or share names")
+    if not all(_is_plain(cell, _DEPTH) for column in columns.values() for cell in column):
+        raise ValueError("a cell holds more than texts and numbers, in lists and dictionaries")
     return columns
 
 
 def _array(array):
-    """A one- or two-dimensional array of objects as a list of rows."""
-    _, shape, _, is_fortran, values = _expect(array, "_reconstruct").state
-    if is_fortran or not isinstance(values, list) or len(values) != math.prod(shape):
+    """A one- or two-dimensional array of objects as a list of rows; read once, for it could be counted without end."""
+    _, shape, _, is_fortran, values = _made(array, "_reconstruct").state
+    array.state = None
+    *height, width = (_expect(length, int) for length in _expect(shape, tuple))
+    if is_fortran or not 0 < width <= len(_expect(values, list)) or len(height) > 1 or len(values) % width:
         raise ValueError("an array is not a whole one of Python objects in C order")
-    width = shape[-1]
+    if height not in ([], [len(values) // width]) or (not height and len(values) != width):
+        raise ValueError("an array is not a whole one of Python objects in C order")
     return [values[start : start + width] for start in range(0, len(values), width)]
 
 
-def _expect(thing, name):
-    if not isinstance(thing, _StandIn) or type(thing).__name__ != name:
+def _is_small(value, depth):
+    if isinstance(value, tuple):
+        return depth > 0 and len(value) <= _DEPTH and all(_is_small(one, depth - 1) for one in value)
+    is_dtype = isinstance(value, _Made) and value.name == "dtype"  # which nobody looks into
+    return value is None or is_dtype or isinstance(value, str | bytes | int | float | _Name)
+
+
+def _is_plain(value, depth):
+    if isinstance(value, list | dict):
+        inner = value.values() if isinstance(value, dict) else value
+        return depth > 0 and all(_is_plain(one, depth - 1) for one in inner)
+    return value is None or isinstance(value, str | int | float)
+
+
+def _made(thing, name):
+    if not isinstance(thing, _Made) or thing.name != name:
         raise TypeError(f"a {type(thing).__name__} stands where {name} should")
     return thing
+
+
+def _expect(thing, kind):
+    if not isinstance(thing, kind):
+        raise TypeError(f"a {type(thing).__name__} stands where a {kind.__name__} should")
+    return thing
+
+
+def _shown(text):
+    """A pickle's own text inside a message: in one line, cut, with control characters spelled out."""
+    sound = "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text[:_LONGEST])
+    return sound + "…" * (len(text) > _LONGEST)

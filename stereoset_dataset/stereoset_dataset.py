@@ -27,6 +27,9 @@ from .upstream import VALIDATION
 
 VERSION = "1.0.0"  # raise it whenever a row changes
 
+DATASET_NAME = "stereoset"
+ARGUMENTS = ("config", "split", "data_dir", "cache_dir", "streaming")  # of load_stereoset
+
 DESCRIPTION = "How much more likely a language model finds a stereotype than its opposite, and than nonsense."
 HOMEPAGE = "https://stereoset.mit.edu"
 LICENSE = "CC BY-SA 4.0"
@@ -159,7 +162,7 @@ class Stereoset(datasets.GeneratorBasedBuilder):
     def _mirrored(self, file):
         path = self.mirror / file.location
         if not path.is_file():
-            raise FileNotFoundError(f"{path} is absent: put {file.url} there, or download by leaving out data_dir.")
+            raise FileNotFoundError(f"{path} is absent: put {file.url} there, or leave out data_dir= to download it.")
         return str(path)
 
     def _generate_examples(self, path):
@@ -174,11 +177,12 @@ class Stereoset(datasets.GeneratorBasedBuilder):
             yield example["id"], as_row(example)
 
 
-def load_stereoset(config, split=None, data_dir=None, cache_dir=None):
+def load_stereoset(config, split=None, data_dir=None, cache_dir=None, streaming=False, **unknown):
     """Load a config, with any supported version of `datasets`, without a hub and without running a script by name.
 
     The rows are prepared once and read from the cache of `datasets` afterwards, where
-    `datasets.load_dataset("stereoset", config)` finds them too as long as the hub is out of reach.
+    `datasets.load_dataset("stereoset", config)` finds them too as long as the hub is out of reach. Reading them writes
+    nothing: the cache may then be read-only, or its disk full.
 
     Args:
         config (str): "intrasentence", "intersentence", either followed by "_de", "_es", "_fr" or "_tr", or
@@ -188,48 +192,100 @@ def load_stereoset(config, split=None, data_dir=None, cache_dir=None):
         data_dir (path, optional): a mirror of the upstream files, laid out as <owner>/<repository>/<commit>/<path>;
             without it they are downloaded.
         cache_dir (path, optional): where prepared rows are kept, in place of the usual cache of `datasets`.
+        streaming (bool): whether to give them as `datasets.IterableDataset`. They are prepared all the same: the files
+            are small, and checked as a whole.
+        unknown: nothing; other arguments of `datasets.load_dataset` are refused by name.
 
     Returns:
         datasets.Dataset, or a datasets.DatasetDict of all splits that can be had if `split` is None.
 
     Raises:
-        ValueError: the config or the split is unknown, or a file is not the pinned one.
+        ValueError: the config, the split or an argument is unknown, or a file is not the pinned one.
         FileNotFoundError: the mirror lacks a file.
         ConnectionError: a file cannot be downloaded.
+        OSError: the cache cannot be written to, and does not hold the rows yet.
     """
+    for name in unknown:
+        _known(name, ARGUMENTS, "argument of load_stereoset")
     sources = _known(config, Stereoset.builder_configs, "config").sources
     wanted_split = None if split is None else str(split).partition("[")[0]
     if wanted_split is not None:
         _known(wanted_split, sources, f"split of {config}")
-    builder = Stereoset(
-        config_name=config,
-        dataset_name="stereoset",
-        hash=_fingerprint(),
-        cache_dir=cache_dir,
-        data_dir=data_dir,
-        wanted_split=wanted_split,
-    )
-    builder.download_and_prepare()
-    if builder.missing_splits:
-        _prepare_again(builder)
-    return builder.as_dataset(split)
+    for name, folder in (("data_dir", data_dir), ("cache_dir", cache_dir)):
+        if not isinstance(folder, str | os.PathLike | None):
+            raise ValueError(f"{name}={folder!r} is no path: give a folder.")
+    prepared = _prepared_folder(config, cache_dir)
+    wanted = list(sources) if wanted_split is None else [wanted_split]
+    if not set(wanted) <= _splits_in(prepared):
+        try:
+            _prepare(config, cache_dir, data_dir, wanted_split)
+        except (OSError, ValueError) as error:
+            missing = set(wanted) - _splits_in(prepared)
+            if wanted_split is not None or missing == set(wanted):
+                raise
+            logger.warning("Going on without the split %s of %s: %s", ", ".join(sorted(missing)), config, error)
+    return _read_prepared(prepared, split, streaming)
 
 
-def _prepare_again(builder):
-    """Complete what an earlier call prepared with fewer splits."""
-    optional = builder.wanted_split is None
-    builder.wanted_split = builder.wanted_splits[-1]
+def _prepared_folder(config, cache_dir):
+    """Where `datasets` keeps the prepared rows of a config: a folder that is put in its place as a whole."""
+    root = os.path.expanduser(cache_dir or datasets.config.HF_DATASETS_CACHE)
+    return os.path.join(root, DATASET_NAME, config, VERSION, _fingerprint())
+
+
+def _splits_in(prepared):
+    if not os.path.isfile(os.path.join(prepared, datasets.config.DATASET_INFO_FILENAME)):
+        return set()
+    return set(datasets.DatasetInfo.from_directory(prepared).splits)
+
+
+def _prepare(config, cache_dir, data_dir, wanted_split):
+    """Write rows into the cache, where they are not there yet."""
     try:
-        builder.download_and_prepare(download_mode=datasets.DownloadMode.REUSE_CACHE_IF_EXISTS)
-    except (OSError, ValueError) as error:
-        if not optional:
+        builder = Stereoset(
+            config_name=config,
+            dataset_name=DATASET_NAME,
+            hash=_fingerprint(),
+            cache_dir=cache_dir,
+            data_dir=data_dir,
+            wanted_split=wanted_split,
+        )
+        builder.download_and_prepare()
+        if builder.missing_splits:  # an earlier call prepared fewer
+            builder.wanted_split = builder.wanted_splits[-1]
+            builder.download_and_prepare(download_mode=datasets.DownloadMode.REUSE_CACHE_IF_EXISTS)
+    except (OSError, datasets.exceptions.DatasetGenerationError) as error:
+        cause = error if isinstance(error, OSError) else error.__cause__
+        root = os.path.expanduser(cache_dir or datasets.config.HF_DATASETS_CACHE)
+        # Our own refusals have no number; a file that cannot be read lies elsewhere.
+        if getattr(cause, "errno", None) is None or not str(cause.filename or root).startswith(str(root)):
             raise
-        logger.warning("Going on without the split %s of %s: %s", builder.wanted_split, builder.config.name, error)
+        raise OSError(
+            f"{root} cannot take the rows of {config} ({cause.strerror or cause}): make room there, or set HF_HOME "
+            "to a folder of yours on a disk with room."
+        ) from error
+
+
+def _read_prepared(prepared, split, streaming):
+    """The rows as users get them. Unlike the builder's own way, this takes no lock, for a lock is a file to write."""
+    info = datasets.DatasetInfo.from_directory(prepared)
+    reader = datasets.arrow_reader.ArrowReader(prepared, info)
+
+    def read(one):
+        rows = datasets.Dataset(
+            **reader.read(DATASET_NAME, instructions=datasets.Split(str(one)), split_infos=info.splits.values())
+        )
+        return rows.to_iterable_dataset() if streaming else rows
+
+    if split is not None:
+        return read(split)
+    every = {name: read(name) for name in info.splits}
+    return datasets.IterableDatasetDict(every) if streaming else datasets.DatasetDict(every)
 
 
 def _known(name, table, what):
-    """table[name], or a ValueError that names what there is."""
-    if name not in table:
+    """What a table says of a name, or a ValueError that names what there is."""
+    if not isinstance(name, str) or name not in table:
         guesses = difflib.get_close_matches(str(name), table, n=1)
         hint = f" (nearest: {guesses[0]})" if guesses else ""
         raise ValueError(f"{name!r} is no {what}{hint}: there are {', '.join(table)}.")

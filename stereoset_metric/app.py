@@ -53,10 +53,9 @@ def read_scores(text):
     scores = {}
     for task in TASKS:
         if task in content:
-            try:
-                pairs = [(entry["id"], entry["score"]) for entry in content[task]]
-            except (KeyError, TypeError):
-                raise ValueError(f"The predictions of {task} are not a list of records with id and score.") from None
+            pairs = _pairs(content[task])
+            if pairs is None:
+                raise ValueError(f"The predictions of {task} are not a list of records with id and score.")
             scores[task] = dict(pairs)
             if len(scores[task]) < len(pairs):
                 raise ValueError(f"The predictions of {task} score an option twice: keep one score of each.")
@@ -66,10 +65,10 @@ def read_scores(text):
 def read_gold(text):
     """{task: examples} of the text of a file in dev.json's layout."""
     content = _json(text, "The gold file")
-    try:
-        return {task: list(content["data"].get(task, [])) for task in TASKS}
-    except (KeyError, TypeError, AttributeError):
-        raise ValueError("The gold file is not in the layout of dev.json: give one with data and its tasks.") from None
+    data = content.get("data") if isinstance(content, dict) else None
+    if not isinstance(data, dict) or not all(_is_gold(data.get(task, [])) for task in TASKS):
+        raise ValueError("The gold file is not in the layout of dev.json: give one with data and its tasks.")
+    return {task: data.get(task, []) for task in TASKS}
 
 
 def gold_rows(task, gold=None):
@@ -127,8 +126,23 @@ def card():
 def _json(text, name):
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{name} cannot be read ({error}): give JSON.") from None
+
+
+def _pairs(records):
+    """[(option id, score)] of a task's records; None if they are in another layout."""
+    if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
+        return None
+    pairs = [(record.get("id"), record.get("score")) for record in records]
+    return pairs if all(isinstance(option, str) for option, _ in pairs) else None
+
+
+def _is_gold(examples):
+    """Whether a task's examples are laid out so that their options' ids can be read; the metric judges the rest."""
+    if not isinstance(examples, list) or not all(isinstance(example, dict) for example in examples):
+        return False
+    return all(_pairs(example.get("sentences")) is not None for example in examples)
 
 
 def _option_ids(row):

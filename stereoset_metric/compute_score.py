@@ -7,10 +7,13 @@ Sources: Nadeem et al. 2021, §6; Öztürk et al. 2023, §4 and Appendix F; Nang
 
 import math
 import random
+import reprlib
 import statistics
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Integral, Real
 from typing import NamedTuple
 
 VERSION = "1.0.0"
@@ -102,11 +105,9 @@ def compute_score(
             names the example.
     """
     _check_choice("average", average, AVERAGES)
-    fields = [breakdown] if isinstance(breakdown, str) else list(breakdown or ())
-    for field in fields:
-        _check_choice("breakdown", field, BREAKDOWNS)
+    fields = _breakdowns(breakdown)
     if confidence_level is not None:
-        _check_resampling(confidence_level, n_resamples)
+        _check_resampling(confidence_level, n_resamples, seed)
 
     def summary(some):
         numbers = summarize(count_by_target(some), average)
@@ -153,7 +154,8 @@ def compare_scores(
         ValueError: as `compute_score`.
     """
     _check_choice("average", average, AVERAGES)
-    _check_resampling(confidence_level, n_resamples)
+    _check_resampling(confidence_level, n_resamples, seed)
+    references = listed(references, "The references")
     models = [judge_all(scores, references, ties) for scores in (predictions, others)]
 
     def difference(first, second):
@@ -175,12 +177,11 @@ def judge_all(predictions, references, ties="strict"):
             fit, or only some examples have an unrelated option.
     """
     _check_choice("ties", ties, TIES)
-    if len(predictions) != len(references):
-        raise ValueError(f"There are {len(predictions)} predictions for {len(references)} references: give as many.")
-    if not len(references):
+    predictions, references = paired(predictions, references)
+    if not references:
         raise ValueError("There is no example to judge: give predictions and references.")
     judgements = [
-        judge(scores, reference, ties, f"Example {i} (target {reference.get('target')!r})")
+        judge(scores, reference, ties, f"Example {i}{_target_of(reference)}")
         for i, (scores, reference) in enumerate(zip(predictions, references, strict=True))
     ]
     kinds = [judgement.related is None for judgement in judgements]
@@ -195,22 +196,22 @@ def judge(scores, reference, ties="strict", name="The example"):
     Raises:
         ValueError: if a gold label or a score is missing, doubled, unknown or not a number.
     """
-    for field in ("target", "bias_type", "gold_label"):
-        if reference.get(field) is None:
-            raise ValueError(f"{name} has no {field}: give references with target, bias_type and gold_label.")
-    if isinstance(reference["gold_label"], str):
-        raise ValueError(f"{name} has the gold label {reference['gold_label']!r}: give a list, one for each option.")
-    labels = [_label(label, name) for label in reference["gold_label"]]
-    if isinstance(scores, str) or not hasattr(scores, "__len__"):
-        raise ValueError(f"{name} has the prediction {scores!r}: give a list, a score for each option.")
-    if len(scores) != len(labels):
-        raise ValueError(f"{name} has {len(scores)} scores for {len(labels)} options: give one for each.")
+    _check_reference(reference, name)
+    golds = _in_order(reference["gold_label"])
+    if golds is None:
+        raise ValueError(f"{name} has the gold label {shown(reference['gold_label'])}: give a list, one per option.")
+    labels = [_label(label, name) for label in golds]
+    given = _in_order(scores)
+    if given is None:
+        raise ValueError(f"{name} has the prediction {shown(scores)}: give a list, a score for each option.")
+    if len(given) != len(labels):
+        raise ValueError(f"{name} has {len(given)} scores for {len(labels)} options: give one for each.")
     if sorted(labels) not in (sorted(LABELS), sorted(LABELS[:2])):
         raise ValueError(
             f"{name} has the gold labels {', '.join(labels) or 'none'}: give one stereotype, one anti-stereotype "
             "and at most one unrelated."
         )
-    by_label = dict(zip(labels, (_number(score, name) for score in scores), strict=True))
+    by_label = dict(zip(labels, (_number(score, name) for score in given), strict=True))
     pro, anti, off = by_label["stereotype"], by_label["anti-stereotype"], by_label.get("unrelated")
     related = None if off is None else _wins(pro, off, ties) + _wins(anti, off, ties)
     tie = len(set(by_label.values())) < len(by_label)
@@ -244,9 +245,11 @@ def confidences(predictions, references):
         ValueError: as `compute_score`.
     """
     found = {label: [] for label in LABELS[1::-1]}
+    predictions, references = paired(predictions, references)
     judge_all(predictions, references)
     for scores, reference in zip(predictions, references, strict=True):
-        by_label = dict(zip((_label(label, "") for label in reference["gold_label"]), map(float, scores), strict=True))
+        labels = [_label(label, "") for label in _in_order(reference["gold_label"])]
+        by_label = dict(zip(labels, map(float, _in_order(scores)), strict=True))
         pro, anti = (by_label[label] for label in found)
         if pro != anti:
             found["stereotype" if pro > anti else "anti-stereotype"].append(100 * confidence(pro, anti))
@@ -264,15 +267,14 @@ def flat_reference(row):
         ValueError: if it is none of these.
     """
     if not isinstance(row, Mapping):
-        raise ValueError(f"A reference is {type(row).__name__} {row!r}: give mappings, such as rows of the data set.")
+        raise ValueError(
+            f"A reference is {type(row).__name__} {shown(row)}: give mappings, such as rows of the data set."
+        )
     gold_label = row.get("gold_label")
-    sentences = row.get("sentences")
-    if gold_label is None and isinstance(sentences, Mapping):
-        gold_label = sentences.get("gold_label")
-    elif gold_label is None and sentences is not None:
-        gold_label = [option.get("gold_label") for option in sentences]
+    if gold_label is None and row.get("sentences") is not None:
+        gold_label = _gold_labels(row["sentences"])
     flat = {"target": row.get("target"), "bias_type": row.get("bias_type"), "gold_label": gold_label}
-    return flat | ({"direction": row["direction"]} if row.get("direction") else {})
+    return flat if row.get("direction") is None else {**flat, "direction": row["direction"]}
 
 
 def flat_references(references):
@@ -285,11 +287,40 @@ def flat_references(references):
         # A Dataset, which would decode the annotators' labels, too.
         references = references.select_columns([name for name in COLUMNS if name in references.column_names])
     elif isinstance(references, Mapping):  # a slice of a Dataset
-        columns = {name: references[name] for name in COLUMNS if name in references}
-        if any(isinstance(column, str) for column in columns.values()):
-            raise ValueError("The references are a single row: give a list of rows.")
-        references = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    return list(map(flat_reference, references))
+        references = _rows(references)
+    return list(map(flat_reference, listed(references, "The references")))
+
+
+def paired(predictions, references):
+    """Both as lists.
+
+    Raises:
+        ValueError: if one is no list, or they differ in number.
+    """
+    predictions, references = listed(predictions, "The predictions"), listed(references, "The references")
+    if len(predictions) != len(references):
+        raise ValueError(f"There are {len(predictions)} predictions for {len(references)} references: give as many.")
+    return predictions, references
+
+
+def listed(values, name):
+    """Values as a list, for each example one; name says which they are, should they be no list.
+
+    Raises:
+        ValueError: if they have no order, such as a set or the keys of a dict, or are one text.
+    """
+    found = list(values) if hasattr(values, "__next__") else _in_order(values)
+    if found is None:
+        raise ValueError(f"{name} are {type(values).__name__} {shown(values)}: give a list, one entry per example.")
+    return found
+
+
+def shown(value):
+    """A value inside a message: its repr in one line, cut where it is long or deep, control characters spelled out."""
+    try:
+        return " ".join(_REPR.repr(value).split())
+    except Exception:  # such as an int of more digits than Python writes down
+        return f"one {type(value).__name__}"
 
 
 def count_by_target(judgements):
@@ -368,7 +399,7 @@ def _resampled(judgements, n_resamples, seed):
     units = list(map(_count, judgements)) if alone else terms
     if len(units) == 1:
         return []
-    generator = random.Random(seed)
+    generator = random.Random(int(seed))
     draws = (generator.choices(units, k=len(units)) for _ in range(n_resamples))
     return [[_add(draw)] if alone else draw for draw in draws]
 
@@ -402,36 +433,110 @@ def _mean(values):
     return None if None in values else math.fsum(values) / len(values)
 
 
+def _target_of(reference):
+    """How a message says which reference it is about, beside its place."""
+    return f" (target {shown(reference.get('target'))})" if isinstance(reference, Mapping) else ""
+
+
+def _check_reference(reference, name):
+    if not isinstance(reference, Mapping):
+        raise ValueError(f"{name} has the reference {shown(reference)}: give a mapping with its gold_label.")
+    for field in ("target", "bias_type", "gold_label"):
+        if reference.get(field) is None:
+            raise ValueError(f"{name} has no {field}: give references with target, bias_type and gold_label.")
+    for field in ("target", "bias_type", "direction"):
+        if not isinstance(reference.get(field, ""), str | None):
+            raise ValueError(f"{name} has the {field} {shown(reference[field])}: give text.")
+
+
+def _gold_labels(sentences):
+    """The gold labels of a row's options, in either layout of them; None where there are none."""
+    if isinstance(sentences, Mapping):
+        return sentences.get("gold_label")
+    options = _in_order(sentences)
+    if options is None or not all(isinstance(option, Mapping) for option in options):
+        raise ValueError(f"A reference has the sentences {shown(sentences)}: give mappings with a gold_label each.")
+    return [option.get("gold_label") for option in options]
+
+
+def _rows(columns):
+    """Rows of a mapping of columns."""
+    found = {name: _in_order(columns[name]) for name in COLUMNS if name in columns}
+    if not found or None in found.values():
+        raise ValueError("The references are a single row: give a list of rows.")
+    if len(set(map(len, found.values()))) > 1:
+        lengths = ", ".join(f"{len(column)} {name}" for name, column in found.items())
+        raise ValueError(f"The references' columns differ in length ({lengths}): give a value for each example.")
+    return [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
+
+
+def _in_order(values):
+    """Values as a list, of Python's own numbers if they are an array's; None if they are no list.
+
+    What iterates without being a list is not taken for one: the keys of a mapping, a set, a text, bytes.
+    """
+    if isinstance(values, str | bytes | bytearray | memoryview | type):
+        return None
+    if hasattr(values, "tolist"):
+        values = values.tolist()
+    is_list = hasattr(values, "__len__") and hasattr(values, "__getitem__") and not hasattr(values, "keys")
+    return list(values) if is_list else None
+
+
+def _plain(value):
+    """Python's own value of what may be the scalar of an array or tensor."""
+    return value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
+
+
 def _label(label, name):
     """A gold label's name, from its name or its index."""
-    if isinstance(label, str):
-        known = label in LABELS
-    else:
-        known = label in range(len(LABELS))
-        label = LABELS[int(label)] if known else label
-    if not known:
-        raise ValueError(f"{name} has the gold label {label!r}: choose one of {', '.join(LABELS)}.")
-    return label
+    plain = _plain(label)
+    if isinstance(plain, str) and plain in LABELS:
+        return plain
+    if isinstance(plain, Real) and not isinstance(plain, bool) and plain in range(len(LABELS)):
+        return LABELS[int(plain)]
+    raise ValueError(f"{name} has the gold label {shown(label)}: choose one of {', '.join(LABELS)}.")
 
 
 def _number(score, name):
     """A score as a float; infinite ones are values, anything that is not a number is none."""
+    plain = _plain(score)
     try:
-        number = math.nan if isinstance(score, str | bytes) else float(score)
-    except (TypeError, ValueError):
+        number = float(plain) if isinstance(plain, Real | Decimal) and not isinstance(plain, bool) else math.nan
+    except (ValueError, OverflowError):
         number = math.nan
-    if math.isnan(number):
-        raise ValueError(f"{name} has the score {score!r}: score every option with a number.")
+    if math.isnan(number) or (math.isinf(number) and number != plain):
+        raise ValueError(f"{name} has the score {shown(score)}: score every option with a number that a float holds.")
     return number
 
 
-def _check_resampling(confidence_level, n_resamples):
-    if not 0 < confidence_level < 1:
-        raise ValueError(f"confidence_level is {confidence_level}: give a share between 0 and 1, such as 0.95.")
-    if n_resamples < 1:
-        raise ValueError(f"n_resamples is {n_resamples}: give a number of resamples, such as 1000.")
+def _breakdowns(breakdown):
+    """The fields to break down by, as a list."""
+    fields = [breakdown] if isinstance(breakdown, str) else _in_order(breakdown or ())
+    if fields is None:
+        raise ValueError(f"breakdown is {shown(breakdown)}: give one of {', '.join(BREAKDOWNS)} or a list of them.")
+    for field in fields:
+        _check_choice("breakdown", field, BREAKDOWNS)
+    return fields
+
+
+def _check_resampling(confidence_level, n_resamples, seed):
+    if not isinstance(confidence_level, Real) or not 0 < confidence_level < 1:
+        raise ValueError(f"confidence_level is {shown(confidence_level)}: give a share between 0 and 1, such as 0.95.")
+    if not _is_whole(n_resamples) or n_resamples < 1:
+        raise ValueError(f"n_resamples is {shown(n_resamples)}: give a number of resamples, such as 1000.")
+    if not _is_whole(seed):
+        raise ValueError(f"seed is {shown(seed)}: give a whole number, such as 0.")
+
+
+def _is_whole(number):
+    return isinstance(number, Integral) and not isinstance(number, bool)
 
 
 def _check_choice(name, value, known):
-    if value not in known:
-        raise ValueError(f"{name} is {value!r}: choose one of {', '.join(known)}.")
+    if not isinstance(value, str) or value not in known:
+        raise ValueError(f"{name} is {shown(value)}: choose one of {', '.join(known)}.")
+
+
+_REPR = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = 80

@@ -1,11 +1,15 @@
 """StereoSet's metric as an `evaluate` module: a thin skin over compute_score.py."""
 
+import difflib
+
 import datasets
 
 import evaluate
 
 from .compute_score import compute_score
 from .compute_score import flat_references
+from .compute_score import listed
+from .compute_score import paired
 
 _DESCRIPTION = """\
 How biased is a language model? From the scores that it gives to the options of context association tests: how often
@@ -46,6 +50,8 @@ Examples:
     >>> metric.compute(predictions=[[-1.0, -2.0, -9.0]] * 2, references=references, signature=True)["signature"]
     'average:target|ties:strict|n:2|terms:1|version:1.0.0'
 """
+
+OPTIONS = ("average", "ties", "breakdown", "confidence_level", "n_resamples", "seed", "signature")
 
 _CITATION = """\
 @inproceedings{nadeem-etal-2021-stereoset,
@@ -92,57 +98,46 @@ class Stereoset(evaluate.Metric):
     # The library would carry predictions and references through a file and Arrow: a lock and a cache folder for a
     # few numbers, None turned into NaN, and a bare KeyError for a row with one field more. They stay in memory.
 
-    def add_batch(self, *, predictions, references):
+    def add_batch(self, *, predictions=None, references=None, **unknown):
         """Keep some examples for `compute`; see there.
 
         Raises:
-            ValueError: if they differ in number.
+            ValueError: if they differ in number, are no lists, or go by another name.
         """
-        golds = flat_references(references)
-        if len(predictions) != len(golds):
-            raise ValueError(f"There are {len(predictions)} predictions for {len(golds)} references: give as many.")
+        _check_names(unknown, ("predictions", "references"), "add_batch")
+        predictions, golds = paired(predictions, flat_references(references))
         self._added[0].extend(predictions)
         self._added[1].extend(golds)
 
-    def add(self, *, prediction, reference):
+    def add(self, *, prediction=None, reference=None, **unknown):
         """Keep one example for `compute`; see there."""
+        _check_names(unknown, ("prediction", "reference"), "add")
         self.add_batch(predictions=[prediction], references=[reference])
 
-    def compute(self, *, predictions=None, references=None, **kwargs):
+    def compute(self, *, predictions=None, references=None, **options):
         """The scores of the given examples and those added before; see the description of the module.
 
         Raises:
             ValueError: if an example does not fit, or an argument is unknown; what was added is kept then.
         """
-        if predictions is None and references is None:
-            scores, golds = self._added
-        else:
-            scores = [*self._added[0], *(() if predictions is None else predictions)]
-            golds = [*self._added[1], *flat_references(() if references is None else references)]
-        result = self._compute(scores, golds, **kwargs)
+        _check_names(options, ("predictions", "references", *OPTIONS), "compute")
+        scores, golds = self._added
+        if predictions is not None or references is not None:
+            scores = scores + listed([] if predictions is None else predictions, "The predictions")
+            golds = golds + flat_references([] if references is None else references)
+        result = self._compute(scores, golds, **options)
         self._added = ([], [])
         return result
 
-    def _compute(
-        self,
-        predictions,
-        references,
-        average="target",
-        ties="strict",
-        breakdown=None,
-        confidence_level=None,
-        n_resamples=1000,
-        seed=0,
-        signature=False,
-    ):
-        return compute_score(
-            predictions,
-            references,
-            average=average,
-            ties=ties,
-            breakdown=breakdown,
-            confidence_level=confidence_level,
-            n_resamples=n_resamples,
-            seed=seed,
-            signature=signature,
-        )
+    def _compute(self, predictions, references, **options):
+        return compute_score(predictions, references, **options)
+
+
+def _check_names(given, known, where):
+    """Refuse an argument of another name, and say the nearest that there is."""
+    for name in given:
+        if name in known:
+            continue
+        nearest = difflib.get_close_matches(name, known, n=1)
+        hint = f" (nearest: {nearest[0]})" if nearest else ""
+        raise ValueError(f"{where} has no argument {name!r}{hint}: choose among {', '.join(known)}.")

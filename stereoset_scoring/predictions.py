@@ -6,11 +6,11 @@ Higher means preferred. Keys are names of the data set's configs: the original's
 and so on beside them. A further key "partial" says of what part of the data the scores are.
 """
 
-import json
 import math
 from collections.abc import Mapping
 
-from stereoset_scoring.store import write_json
+from stereoset_scoring.refusal import Refusal
+from stereoset_scoring.store import read_json, write_json
 
 PARTIAL = "partial"
 
@@ -45,17 +45,21 @@ def read_predictions(path):
         OSError: if there is no such file.
         ValueError: if the file has another layout, or a score is doubled or not a number.
     """
-    with open(path, encoding="utf-8") as file:
-        try:
-            content = json.load(file, object_pairs_hook=_without_doubles)
-        except ValueError as error:
-            raise ValueError(f"{path} is not sound JSON ({error}): give a prediction file.") from None
+    content = read_json(path)
     if not isinstance(content, Mapping):
-        raise ValueError(f"{path} is not in StereoSet's layout: give a mapping of tasks to lists of id and score.")
+        raise Refusal(f"{path} is not in StereoSet's layout: give a mapping of tasks to lists of id and score.")
     partial = content.pop(PARTIAL, None)
+    if partial is not None and (not isinstance(partial, str) or not partial.strip()):
+        raise Refusal(f"{path} does not say under {PARTIAL!r} what part was scored: give a text, or leave it out.")
     if not content:
-        raise ValueError(f"{path} holds no scores: give at least one task.")
-    return {config: _by_id(path, config, entries) for config, entries in content.items()}, partial
+        raise Refusal(f"{path} holds no scores: give at least one task.")
+    by_config = {config: _by_id(path, config, entries) for config, entries in content.items()}
+    return by_config, None if partial is None else printable(partial)
+
+
+def printable(text):
+    """A text of a file in one line: what a terminal would obey instead of showing it is spelled out."""
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
 
 
 def align(by_id, rows, partial=False, subset=False):
@@ -79,14 +83,14 @@ def align(by_id, rows, partial=False, subset=False):
         rows, options = [rows[i] for i in scored], [options[i] for i in scored]
     missing = [option for ids in options for option in ids if option not in by_id]
     if missing:
-        raise ValueError(
+        raise Refusal(
             f"{len(missing)} of {sum(map(len, options))} options have no score, first {missing[0]!r}: "
             "give a file with all of them, for this split and language."
         )
     known = {option for ids in all_options for option in ids}
     extra = [] if subset else [option for option in by_id if option not in known]
     if extra:
-        raise ValueError(
+        raise Refusal(
             f"{len(extra)} of {len(by_id)} scores belong to no option of these rows, first {extra[0]!r}: "
             "give the split and language that were scored."
         )
@@ -100,30 +104,33 @@ def option_ids(row):
 
 
 def _by_id(path, config, entries):
-    try:
-        pairs = [(entry["id"], entry["score"]) for entry in entries]
-    except (KeyError, TypeError):
-        raise ValueError(
-            f"{path}: {config!r} is not a list of records with id and score: see StereoSet's layout."
-        ) from None
+    if not isinstance(entries, list) or not all(map(_is_record, entries)):
+        raise Refusal(f"{path}: {config!r} is not a list of records with id and score: see StereoSet's layout.")
+    pairs = [(entry["id"], entry["score"]) for entry in entries]
     by_id = dict(pairs)
     if len(by_id) != len(pairs):
         seen = set()
         doubled = next(option for option, _ in pairs if option in seen or seen.add(option))
-        raise ValueError(f"{path}: {config!r} scores option {doubled!r} twice: keep one of the two.")
+        raise Refusal(f"{path}: {config!r} scores option {doubled!r} twice: keep one of the two.")
     _check_numbers(path, config, pairs)
     return by_id
 
 
+def _is_record(entry):
+    return isinstance(entry, Mapping) and isinstance(entry.get("id"), str) and "score" in entry
+
+
 def _check_numbers(path, config, pairs):
     for option, score in pairs:
-        if not isinstance(score, (int, float)) or isinstance(score, bool) or math.isnan(score):
-            raise ValueError(f"{path}: {config!r} gives option {option!r} the score {score!r}: give a number.")
+        if not _is_number(score):
+            raise Refusal(f"{path}: {config!r} gives option {option!r} the score {score!r:.80}: give a number.")
 
 
-def _without_doubles(pairs):
-    """An object of JSON; left alone, json keeps the last of two equal keys and says nothing."""
-    names = [name for name, _ in pairs]
-    if len(set(names)) < len(names):
-        raise ValueError(f"the key {next(name for name in names if names.count(name) > 1)!r} stands twice")
-    return dict(pairs)
+def _is_number(score):
+    """Whether a score is a number, and no larger than a float."""
+    if not isinstance(score, (int, float)) or isinstance(score, bool):
+        return False
+    try:
+        return not math.isnan(score)
+    except OverflowError:  # an int such as 10**400
+        return False

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from stereoset_scoring.refusal import Refusal
+
 
 @contextmanager
 def claimed(folder):
@@ -30,6 +32,27 @@ def claimed(folder):
         yield
     finally:
         lock.release()
+
+
+def read_json(path):
+    """What a file of JSON says.
+
+    Raises:
+        OSError: if there is no such file.
+        Refusal: if it is no JSON, or a key stands twice: json alone would keep the last and say nothing.
+    """
+    with open(path, encoding="utf-8") as file:
+        try:
+            return json.load(file, object_pairs_hook=_without_doubles)
+        except (ValueError, RecursionError) as error:
+            raise Refusal(f"{path} is not sound JSON ({error}): give a whole file of JSON.") from None
+
+
+def _without_doubles(pairs):
+    names = [name for name, _ in pairs]
+    if len(set(names)) < len(names):
+        raise ValueError(f"the key {next(name for name in names if names.count(name) > 1)!r} stands twice")
+    return dict(pairs)
 
 
 def write_json(path, content):

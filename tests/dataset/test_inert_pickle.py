@@ -8,6 +8,8 @@ import pickle
 import struct
 import subprocess
 import sys
+import time
+import tracemalloc
 
 import hypothesis
 import hypothesis.strategies as st
@@ -192,6 +194,112 @@ def test_a_damaged_pickle_is_read_or_refused_and_fails_in_no_other_way(damage):
         data[position % len(data)] = byte
     with contextlib.suppress(RefusedPickle):
         assert all(isinstance(row, dict) for row in read_data_frame(bytes(data)))
+
+
+def doubled(count, make):
+    """A few bytes for 2 ** count things: each of make holds the one before twice."""
+    return b"".join(make + b"q" + bytes([i]) + b"h" + bytes([i]) for i in range(count))
+
+
+BOMBS = [
+    ("a memory of four billion places", b"\x80\x02Nr" + b"\xff\xff\xff\xff."),
+    ("a place named in decimals", b"Np99999999999\n."),
+    ("a byte array of a terabyte", b"\x80\x05\x96" + struct.pack("<Q", 2**40) + b"."),
+    ("bytes of eight billion billions", b"\x80\x04\x8e" + struct.pack("<Q", 2**63 - 1) + b"."),
+    ("a text of four gigabytes", b"\x80\x02X\xff\xff\xff\xff."),
+    ("a negative length", b"\x80\x02T\xff\xff\xff\xff."),
+    ("a frame of a terabyte", PROTOCOL_4 + b"\x95" + struct.pack("<Q", 2**40) + b"N."),
+    ("a number of two gigabytes", b"\x80\x02\x8b" + struct.pack("<i", 2**31 - 1) + b"\x01."),
+    ("a number of ten thousand digits", b"L" + b"9" * 10_000 + b"L\n."),
+    ("sixty nested pairs as a key", b"\x80\x02}" + b")" + doubled(60, b"\x86") + b"\x86Ns."),
+    ("sixty nested pairs in a set", b"\x80\x04\x8f(" + b")" + doubled(60, b"\x86") + b"\x86\x90."),
+    ("a tuple nested without end, as a key", b"\x80\x02})" + b"\x85" * 100_000 + b"Ns."),
+    ("a tuple nested without end, as an outside object", b"\x80\x02)" + b"\x85" * 100_000 + b"Q."),
+    ("lists nested without end", b"\x80\x02" + b"]" * 50_000 + b"a" * 49_999 + b"."),
+    ("marks without end", b"\x80\x02" + b"(" * 100_000 + b"."),
+    ("a stack that is empty", b"\x80\x02" + b"0" * 1000),
+    ("a list that holds itself", b"\x80\x02]q\x00h\x00a."),
+    ("a long text for a name", PROTOCOL_4 + b"X" + struct.pack("<I", 10**6) + b"m" * 10**6 + text("x") + b"\x93."),
+]
+
+
+@pytest.mark.parametrize("data", [case[1] for case in BOMBS], ids=[case[0] for case in BOMBS])
+def test_a_few_bytes_cannot_make_much_of_a_machine(data):
+    start = time.process_time()
+    with pytest.raises(RefusedPickle):
+        read_data_frame(data)
+    assert time.process_time() - start < 2
+    with peak_memory() as peak, pytest.raises(RefusedPickle) as refused:  # which takes some times longer
+        read_data_frame(data)
+    assert peak() < 30e6 + 100 * len(data)
+    assert "\n" not in str(refused.value)
+    assert len(str(refused.value)) < 300
+
+
+@contextlib.contextmanager
+def peak_memory():
+    """A function that says how many bytes were in use at most."""
+    tracemalloc.start()
+    try:
+        yield lambda: tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_name_cannot_command_the_terminal():
+    with pytest.raises(RefusedPickle) as refused:
+        read_data_frame(PROTOCOL_4 + name("os\x1b[2J\r", "system\u202e") + CALL)
+    assert str(refused.value).isprintable()
+    with pytest.raises(RefusedPickle) as refused:
+        read_data_frame(b"P\x1b[2J\n.")
+    assert str(refused.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        frame(["a"], (0, 1, 1, [[[[[["deep"]]]]]])),
+        frame(["a"], (0, 1, 1, [("a tuple",)])),
+        frame(["a"], (0, 1, 1, [Reduced("numpy", "dtype", ("O8",))])),
+        frame([("a", "b")], (0, 1, 1, ["a0"])),
+        frame([7], (0, 1, 1, ["a0"])),
+        frame(["a"], (0, 1, 0, [])),
+        frame(["a"], (0, True, 1, ["a0"])),
+    ],
+    ids=[
+        "deep lists",
+        "a tuple",
+        "what a call made",
+        "a name of two",
+        "a number as name",
+        "no rows",
+        "a truth for a length",
+    ],
+)
+def test_cells_and_names_are_plain(data):
+    with contextlib.suppress(RefusedPickle):
+        assert read_data_frame(data) == [{"a": "a0"}]
+
+
+instructions = st.sampled_from([bytes([code]) for code in range(256)])
+arguments = st.one_of(
+    st.binary(max_size=9),
+    st.sampled_from([struct.pack("<I", 2**32 - 1), struct.pack("<Q", 2**40), b"\x00", b"9" * 30 + b"\n", b"a b\n"]),
+)
+programs = st.lists(st.tuples(instructions, arguments), max_size=40).map(lambda steps: b"".join(map(b"".join, steps)))
+
+
+@hypothesis.settings(deadline=None, max_examples=300)
+@hypothesis.given(programs, st.integers(0, 10_000))
+def test_any_program_ends_soon_and_small(program, position):
+    sound = frame(["a", "b"], (0, 2, 2, ["a0", "a1", "b0", "b1"]))
+    cut = position % len(sound)
+    for data in (program, PROTOCOL_4 + program + b".", sound[:cut] + program + sound[cut:]):
+        start = time.process_time()
+        with peak_memory() as peak, contextlib.suppress(RefusedPickle):
+            read_data_frame(data)
+        assert peak() < 3e6
+        assert time.process_time() - start < 1
 
 
 def test_real_frames_are_read_without_pandas_or_numpy(upstream, repository):

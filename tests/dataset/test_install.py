@@ -1,10 +1,12 @@
 """After scripts/install.py both names work in a fresh process, from any folder, without the hub."""
 
+import errno
 import importlib.util
 import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import datasets
 import pytest
@@ -76,6 +78,79 @@ def test_an_incomplete_metric_is_refused_by_name(install, metric_folder, lost, t
     with pytest.raises(FileNotFoundError, match=f"{lost} is absent"):
         install.install_metric(metric_folder)
     assert not (tmp_path / "modules").exists()
+
+
+def folders_of(home):
+    return home / "modules" / "evaluate_modules" / "metrics" / "evaluate-metric--stereoset"
+
+
+@pytest.mark.parametrize("broken", ["fsync", "rename"])
+def test_an_installation_that_fails_leaves_what_was_there(install, metric_folder, tmp_path, monkeypatch, broken):
+    home = tmp_path / "home"
+    monkeypatch.setattr(datasets.config, "HF_MODULES_CACHE", home / "modules")
+    before = install.install_metric(metric_folder)
+    (metric_folder / "arithmetic.py").write_text(HELPER % 3)
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(os, broken, full)
+        with pytest.raises(OSError, match=r"No space left on device\): make room there"):
+            install.install_metric(metric_folder)
+    assert sorted(path.name for path in folders_of(home).iterdir()) == sorted(["__init__.py", before.parent.name])
+    assert install.install_metric(metric_folder).read_text() == MODULE
+
+
+@pytest.mark.parametrize("written", range(3))
+def test_a_kill_in_the_middle_leaves_no_torn_module(install, metric_folder, tmp_path, monkeypatch, written):
+    monkeypatch.setattr(datasets.config, "HF_MODULES_CACHE", tmp_path / "home" / "modules")
+    before = install.install_metric(metric_folder)
+    (metric_folder / "arithmetic.py").write_text(HELPER % 3)
+    child = os.fork()
+    if not child:
+        left = iter(range(written))  # files
+        monkeypatch.setattr(os, "fsync", lambda _: next(left, None) is None and os._exit(9))
+        install.install_metric(metric_folder)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    # evaluate looks into folders whose names have 64 characters
+    assert [path for path in folders_of(tmp_path / "home").iterdir() if len(path.name) == 64] == [before.parent]
+    assert install.install_metric(metric_folder).exists()
+
+
+def test_a_module_that_an_older_installer_left_torn_is_made_whole(install, metric_folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(datasets.config, "HF_MODULES_CACHE", tmp_path / "modules")
+    main_file = install.install_metric(metric_folder)
+    main_file.write_text(MODULE[:20])
+    main_file.with_name("arithmetic.py").unlink()
+    assert install.install_metric(metric_folder) == main_file
+    assert main_file.read_text() == MODULE
+    assert main_file.with_name("arithmetic.py").read_text() == HELPER % 2
+
+
+def test_installations_at_the_same_time_end_well(install, metric_folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(datasets.config, "HF_MODULES_CACHE", tmp_path / "home" / "modules")
+    with ThreadPoolExecutor(8) as pool:
+        (found,) = set(pool.map(install.install_metric, [metric_folder] * 40))
+    assert found.read_text() == MODULE
+    assert {path.name for path in found.parent.iterdir()} == {"__init__.py", "stereoset.py", "arithmetic.py"}
+    assert {path.name for path in found.parent.parent.iterdir()} == {"__init__.py", found.parent.name}
+
+
+def test_the_metric_is_installed_where_the_data_cannot_be_had(repository, tmp_path):
+    script, home = repository / "scripts" / "install.py", tmp_path / "home"
+    done = run(home, tmp_path, script, "--configs", "crows_pairs", "intrasentence_de")
+    assert done.returncode == 1
+    assert 'evaluate.load("stereoset")' in done.stdout
+    assert "load_dataset" not in done.stdout
+    lines = [line for line in done.stderr.splitlines() if line.startswith("install.py: ")]
+    assert len(lines) == 3
+    assert "or pass --data-dir, a folder that holds nyu-mll/crows-pairs/" in lines[0]
+    assert lines[-1] == "install.py: Not installed: crows_pairs, intrasentence_de."
+    assert "Traceback" not in done.stderr
+    assert len(list(folders_of(home).glob("*/stereoset.py"))) == 1
+    assert run(home, tmp_path, script, "--metric-only").returncode == 0
 
 
 def test_the_script_installs_both_names(repository, upstream, tmp_path):

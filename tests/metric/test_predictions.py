@@ -93,6 +93,23 @@ BROKEN = [
     ('{"intrasentence": [{"id": "a", "score": true}]}', "gives option 'a' the score True"),
     ('{"intrasentence": [{"id": "a", "score": 1}, {"id": "a", "score": 1}]}', "scores option 'a' twice"),
     ('{"intrasentence": [], "intrasentence": []}', "the key 'intrasentence' stands twice"),
+    ('{"intrasentence": [{"id": ["a"], "score": 1}]}', "'intrasentence' is not a list of records"),
+    ('{"intrasentence": [{"id": {}, "score": 1}]}', "'intrasentence' is not a list of records"),
+    ('{"intrasentence": [{"id": null, "score": 1}]}', "'intrasentence' is not a list of records"),
+    ('{"intrasentence": [{"id": 3, "score": 1}]}', "'intrasentence' is not a list of records"),
+    ('{"intrasentence": [["id", "score"]]}', "'intrasentence' is not a list of records"),
+    ('{"intrasentence": [{"id": "a", "score": 1%s}]}' % ("0" * 400), "gives option 'a' the score 10000"),
+    ('{"intrasentence": [{"id": "a", "score": 1%s}]}' % ("0" * 5000), "is not sound JSON"),
+    ('{"intrasentence": [{"id": "a", "score": [1]}]}', r"gives option 'a' the score \[1\]"),
+    ('{"intrasentence": [{"id": "\\u001b[2J", "score": null}]}', r"gives option '\\x1b\[2J' the score None"),
+    ('{"\\u001b[2J": 3}', r"'\\x1b\[2J' is not a list of records"),
+    ('{"intrasentence": [], "partial": ["first 3"]}', "does not say under 'partial' what part was scored"),
+    ('{"intrasentence": [], "partial": ""}', "does not say under 'partial'"),
+    ('{"intrasentence": [], "partial": 3}', "does not say under 'partial'"),
+    ("[" * 100_000, "is not sound JSON"),
+    ("null", "is not in StereoSet's layout"),
+    ("3", "is not in StereoSet's layout"),
+    ('"text"', "is not in StereoSet's layout"),
 ]
 
 
@@ -103,6 +120,47 @@ def test_what_is_not_in_the_layout_is_refused_by_name(tmp_path, content, message
     with pytest.raises(ValueError, match=message) as refusal:
         read_predictions(path)
     assert str(path) in str(refusal.value)
+    assert str(refusal.value).isprintable()
+    assert len(str(refusal.value)) < 400
+
+
+def test_bytes_that_are_no_text_are_refused_with_the_file(tmp_path):
+    (tmp_path / "predictions.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ValueError, match=r"predictions\.json is not sound JSON"):
+        read_predictions(tmp_path / "predictions.json")
+
+
+def test_what_a_terminal_would_obey_in_partial_is_spelled_out(tmp_path):
+    path = tmp_path / "predictions.json"
+    path.write_text(json.dumps({"intrasentence": [], "partial": "first\x1b[2J 3\nof\u202e all, été"}))
+    assert read_predictions(path)[1] == "first\\x1b[2J 3\\nof\\u202e all, été"
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["id", "score", "partial", "intrasentence"]), inner, max_size=3)
+    ),
+    max_leaves=10,
+)
+
+
+@settings(deadline=None)
+@given(content=values)
+def test_any_json_is_read_or_refused_with_the_file(tmp_path_factory, content):
+    path = tmp_path_factory.getbasetemp() / "any.json"
+    path.write_text(json.dumps(content))
+    try:
+        scores, partial = read_predictions(path)
+    except ValueError as error:
+        scores, partial, refusal = {}, None, str(error)
+    else:
+        refusal = f"{path}"
+    assert refusal.startswith(str(path))
+    assert refusal.isprintable()
+    assert all(isinstance(option, str) for by_id in scores.values() for option in by_id)
+    assert partial is None or partial.isprintable()
 
 
 def test_whole_numbers_and_infinities_are_scores(tmp_path):

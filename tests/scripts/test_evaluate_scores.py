@@ -240,6 +240,54 @@ def test_refusals_are_one_line_without_a_traceback(run, tmp_path, content, messa
     assert "Traceback" not in refused.stderr
 
 
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ("[]", "is no record of a run"),
+        ("null", "is no record of a run"),
+        ("3", "is no record of a run"),
+        ("{", "is not sound JSON"),
+        ('{"model": []}', "is no record of a run"),
+        ('{"split": ["sample"]}', "names the split ['sample']: there are validation, test, sample"),
+        ('{"split": "\\u001b[2J"}', "names the split '\\x1b[2J'"),
+        ('{"split": "sample", "model": {"family": 3}}', "names the model's family 3"),
+    ],
+)
+def test_a_record_that_is_none_is_refused_with_the_file(scripts, sample_run, record, message):
+    (sample_run / "run.json").write_text(record)
+    with pytest.raises(ValueError, match=re.escape(message)) as refusal:
+        scripts("saved").read_saved(sample_run)
+    assert str(refusal.value).startswith(str(sample_run / "run.json"))
+
+
+def test_scores_that_do_not_fit_are_refused_with_their_file(scripts, sample_run):
+    write_predictions(sample_run / "scores.json", {"intrasentence": {"a": 1.0}})
+    with pytest.raises(ValueError, match="options have no score") as refusal:
+        scripts("saved").read_saved(sample_run)
+    assert str(refusal.value).startswith(f"{sample_run / 'scores.json'}, 'intrasentence': ")
+
+
+def test_the_command_line_speaks_of_its_options(scripts, tmp_path):
+    with pytest.raises(OSError, match="leave out --data-dir to download it") as refusal:
+        scripts("saved").load_rows("crows_pairs", "validation", str(tmp_path / "empty"))
+    assert "data_dir" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("level", ["95", "0", "nan", "-1", "x"])
+def test_a_confidence_level_is_a_share(score_here, capsys, level):
+    with pytest.raises(SystemExit):
+        score_here("x.json", "--confidence-level", level, script="evaluate_scores.py")
+    assert "argument --confidence-level: " in capsys.readouterr().err
+
+
+def test_a_stamp_cannot_command_the_terminal(score_here, sample_run):
+    content = json.loads((sample_run / "scores.json").read_text())
+    (sample_run / "scores.json").write_text(json.dumps({**content, "partial": "\x1b[2Jfirst 3"}))
+    shown = score_here(sample_run, script="evaluate_scores.py")
+    assert r"PARTIAL: \x1b[2Jfirst 3" in shown
+    assert "\x1b" not in shown
+
+
 def test_the_script_imports_no_torch(repository, sample_run):
     code = (
         "import runpy, sys\n"
