@@ -16,6 +16,7 @@ from pathlib import Path
 from stereoset_scoring.examples import gold_labels
 from stereoset_scoring.job import Job
 from stereoset_scoring.predictions import option_ids, read_predictions
+from stereoset_scoring.refusal import Refusal
 from stereoset_scoring.rows import Recipe
 
 PREFIX = "baseline:"
@@ -90,6 +91,7 @@ class Ensemble:
     """
 
     name = "ensemble"
+    tasks = tuple(ENSEMBLE_WEIGHTS)
     files: InitVar[tuple[str, str, str]]
     sha256: str = field(init=False)
 
@@ -161,6 +163,26 @@ class Baseline:
     def method(self, task):
         """The rule, in every task."""
         return self.rule
+
+    def fallback(self, task):
+        """There is no other default to fall back from."""
+        return None
+
+    def unanswerable(self, tasks):
+        """The tasks that the rule does not know: {task: the reason}.
+
+        Raises:
+            ValueError: if those are all tasks.
+        """
+        known = getattr(self.rule, "tasks", tasks)
+        refused = {
+            task: f"{self.name.partition('=')[0]} has no rule for {task}: score {' or '.join(known)}."
+            for task in tasks
+            if task not in known
+        }
+        if refused and refused.keys() == set(tasks):
+            raise Refusal(next(iter(refused.values())))
+        return refused
 
     def plan_all(self, data):
         """{config: its Job}, of {config: rows}; nothing is left to be read in them.

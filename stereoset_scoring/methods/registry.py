@@ -16,12 +16,13 @@ from stereoset_scoring.methods.causal import (
 )
 from stereoset_scoring.methods.masked import MaskedLikelihood, WordL2R
 from stereoset_scoring.methods.next_sentence import NextSentence
-from stereoset_scoring.methods.permutation import PermutationLikelihood
+from stereoset_scoring.methods.permutation import PermutationConditional, PermutationLikelihood
 from stereoset_scoring.methods.pseudo_likelihood import (
     AUL,
     AULA,
     PLL,
     DifferingTokens,
+    MaskedConditional,
     PairPseudoLikelihood,
     PLLWordL2R,
     PseudoLikelihood,
@@ -30,13 +31,13 @@ from stereoset_scoring.methods.sentiment import Sentiment
 from stereoset_scoring.methods.seq2seq import SpanConditional, SpanLikelihood, TextToTextNextSentence
 
 _WHOLE_SENTENCE = (PLL, PLLWordL2R, AUL, AULA)
-# (family, task) -> its methods; the first is the default.
+# (family, task) -> its methods; the default is the first one whose head the checkpoint holds.
 METHODS = {
     ("masked", "intrasentence"): (MaskedLikelihood, PseudoLikelihood, WordL2R, *_WHOLE_SENTENCE),
-    ("masked", "intersentence"): (NextSentence, PseudoLikelihood, *_WHOLE_SENTENCE),
+    ("masked", "intersentence"): (NextSentence, PseudoLikelihood, MaskedConditional, *_WHOLE_SENTENCE),
     ("masked", "pairs"): (PairPseudoLikelihood, DifferingTokens, *_WHOLE_SENTENCE),
     ("permutation", "intrasentence"): (PermutationLikelihood,),
-    ("permutation", "intersentence"): (NextSentence,),
+    ("permutation", "intersentence"): (NextSentence, PermutationConditional),
     ("causal", "intrasentence"): (CausalLikelihood,),
     ("causal", "intersentence"): (Conditional, Joint, ConditionalShare, Gain, JointGain, Ratio, Quotient, NextSentence),
     ("causal", "pairs"): (PairJoint,),
@@ -115,6 +116,18 @@ def choose_method(family, task, name=None, preset=None, options=None):
         )
     options = {field.name: options[field.name] for field in fields(method) if field.name in (options or {})}
     return method(**{**bundles[method], **options})
+
+
+def heads_of(family, task):
+    """The head that each method of a task asks, the usual default's first: {method's name: kind of head}.
+
+    Those that only repeat a released code are left out, for they are nobody's default.
+    """
+    return {
+        method.name: getattr(method, "head", family)
+        for method in METHODS.get((family, task), ())
+        if not hasattr(method, "preset_only")
+    }
 
 
 def preset_named(name):
