@@ -22,12 +22,14 @@ class Saved:
         partial: what part of the data they are of; None for all of it.
         split: the split of the data.
         family: the kind of model, where a run's record says it.
+        record: of the run, as its run.json holds it; empty for a file.
     """
 
     parts: dict
     partial: str | None
     split: str
     family: str | None
+    record: dict
 
 
 def read_saved(path, language="en", split="validation", data_dir=None):
@@ -50,7 +52,7 @@ def read_saved(path, language="en", split="validation", data_dir=None):
     for name, by_id in by_config.items():
         config = name if language == "en" or name not in CONTEXT_TASKS else f"{name}_{language}"
         parts[config] = align(by_id, load_rows(config, split, data_dir), partial=partial is not None)
-    return Saved(parts, partial, split, run.get("model", {}).get("family"))
+    return Saved(parts, partial, split, run.get("model", {}).get("family"), run)
 
 
 @cache

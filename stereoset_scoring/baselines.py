@@ -150,7 +150,7 @@ class Baseline:
     """
 
     family = "baseline"
-    revision = commit = max_tokens = preset = next_sentence_head = None
+    revision = commit = max_tokens = preset = next_sentence_head = tokenizer = None
 
     def __init__(self, rule, name):
         self.rule, self.name = rule, name
@@ -174,13 +174,14 @@ class Baseline:
         Raises:
             ValueError: if those are all tasks.
         """
+        tasks = dict.fromkeys(tasks)
         known = getattr(self.rule, "tasks", tasks)
         refused = {
             task: f"{self.name.partition('=')[0]} has no rule for {task}: score {' or '.join(known)}."
             for task in tasks
             if task not in known
         }
-        if refused and refused.keys() == set(tasks):
+        if refused and len(refused) == len(tasks):
             raise Refusal(next(iter(refused.values())))
         return refused
 

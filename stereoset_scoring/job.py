@@ -42,6 +42,12 @@ class Job:
         """Examples whose given context was cut from the left, because the model cannot read it all."""
         return sum(any(recipe.truncated for recipe in recipes) for recipes in self.recipes)
 
+    @property
+    def equal_options(self):
+        """Examples of which two options are the same to the model: equal rows are read of them."""
+        asked = [[recipe.rows for recipe in recipes if recipe.rows] for recipes in self.recipes]
+        return sum(len(set(of_example)) < len(of_example) for of_example in asked)
+
     @cached_property
     def digest(self):
         """sha256, as hex, over the rows: of equal jobs, a row's index names the same question."""
