@@ -6,6 +6,7 @@ from stereoset_metric.compute_score import compute_score, confidences, flat_refe
 from stereoset_scoring.alarms import (
     equal_options,
     equal_texts,
+    lines_of,
     low_lms,
     many_ties,
     turned_round,
@@ -105,19 +106,23 @@ def _alarms_of_results(results):
 
 
 def find_notes(record):
-    """What the record of a run says of how its tasks were scored, a line each; see run.json."""
-    tasks, unscored = record.get("tasks", {}), defaultdict(list)
-    lines = [
-        f"NOTE: {config} is scored by {task['method']}, which is not the usual default: {task['fallback']}."
-        for config, task in tasks.items()
-        if task.get("fallback")
-    ]
-    cut = [f"{task['truncated']} of {config}" for config, task in tasks.items() if task.get("truncated")]
-    if cut:
-        lines.append(f"NOTE: longer than the model, and so scored with the end of their context: {', '.join(cut)}.")
+    """What the record of a run says of how its tasks were scored, a line for each reason; see run.json."""
+    notes = defaultdict(list)
+    for config, task in record.get("tasks", {}).items():
+        if task.get("fallback"):
+            notes["NOTE", fallback_words(task["method"], task["fallback"])].append(config)
+        if task.get("truncated"):
+            notes["NOTE", "longer than the model, and so scored with the end of their context."].append(
+                f"{task['truncated']} of {config}"
+            )
     for config, reason in record.get("unscored", {}).items():
-        unscored[reason].append(config)
-    return lines + [f"NOT SCORED: {', '.join(configs)}: {reason}" for reason, configs in unscored.items()]
+        notes["NOT SCORED", reason].append(config)
+    return [f"{kind}: {', '.join(some)}: {reason}" for (kind, reason), some in notes.items()]
+
+
+def fallback_words(method, reason):
+    """Which method took the place of a task's usual default, and why."""
+    return f"scored by {method}, not by the usual default, for {reason}."
 
 
 def render(results, title, signature=None, partial=None, alarms=None, notes=()):
@@ -144,10 +149,7 @@ def render(results, title, signature=None, partial=None, alarms=None, notes=()):
                 lines.append(_line(task, group, cells + [_interval(numbers, name) for name in intervals]))
             for label, spread in groups[ALL].get("confidence", {}).items():
                 lines.append(_confidence(label, spread))
-    below = [
-        f"{'NOTE' if alarm['alarm'] == 'chat template' else 'WARNING'}: {alarm['words']}"
-        for alarm in (_alarms_of_results(results) if alarms is None else alarms)
-    ]
+    below = lines_of(_alarms_of_results(results) if alarms is None else alarms)
     for block in ([*below, *notes], [signature] if signature else []):
         lines += ["", *block] if block else []
     return "\n".join(lines).strip("\n")

@@ -13,7 +13,7 @@ from math import exp
 
 import torch
 from command_line import DEFAULTS, config_name, methods_by_task, options, parse_args, task_of
-from report import find_alarms, find_notes, make_results, render, render_difference
+from report import fallback_words, find_alarms, find_notes, make_results, render, render_difference
 from saved import load_rows
 from transformers.utils import logging
 
@@ -235,10 +235,10 @@ def headline(model):
 
 def exceptions(methods, fallbacks, unscored):
     """What is not scored as usual, or not at all, a line each."""
-    fallen = [(config, reason) for config, reason in fallbacks.items() if reason]
-    return [f"  {config}: {methods[config].name}, for {reason}" for config, reason in fallen] + [
-        f"  {config}: not scored: {reason}" for config, reason in unscored.items()
+    lines = [
+        f"  {config}: {fallback_words(methods[config].name, reason)}" for config, reason in fallbacks.items() if reason
     ]
+    return lines + [f"  {config}: not scored: {reason}" for config, reason in unscored.items()]
 
 
 def write_files(args, folder, record, data, scores):

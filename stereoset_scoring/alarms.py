@@ -1,9 +1,10 @@
 """Alarms: what in scores, data or tokens says that a table must not be read as it stands.
 
 Pure functions over plain data, without torch. Each is told what it judges, such as "intersentence (de)", and returns an
-alarm, {"alarm": its kind, "of": what it judges, "words": what was seen and what that means}, or None.
+alarm, {"alarm": its kind, "of": what it judges, "seen": the numbers, "words": these and what they mean}, or None.
 """
 
+from collections import defaultdict
 from itertools import combinations
 from math import exp, fsum, lgamma, log
 
@@ -16,27 +17,50 @@ FORCED = 0.01  # of the examples: as many points of ss hang on them
 UNKNOWN = 0.03  # of the tokens
 BY_CHANCE = 0.01  # how likely a count is still taken for chance
 SURELY = 0.001
+KINDS = {
+    # kind: (what is seen, what it means)
+    "low lms": (
+        "WARNING: lms near chance (50)",
+        "a broken set-up rather than a bad model; check model, method and data before reading ss.",
+    ),
+    "turned round": (
+        "WARNING: lms far below chance (50)",
+        "the scores seem to be turned round; higher must mean preferred.",
+    ),
+    "ties": (
+        "WARNING: options of different texts score equal",
+        f"half precision explains {TIES_OF_HALF_PRECISION:.0%}; these scores do not tell options apart, and ss says "
+        "nothing: check model and tokenizer, or score in float32.",
+    ),
+    "equal options": (
+        "WARNING: options are equal as texts or as tokens",
+        "they tie under any model; the data repeats them, or the tokenizer cannot tell them apart.",
+    ),
+    "unknown tokens": (
+        "WARNING: tokens unknown to the tokenizer",
+        "the model does not see what it scores; give one that was made for this language and script.",
+    ),
+    "chat template": (
+        "NOTE: a chat template was not used",
+        "texts were scored as they are, as for a base model.",
+    ),
+}
 
 
 def low_lms(of, lms):
-    """An lms that a model without any knowledge might have.
+    """An lms that a model without any knowledge might have: under 60.
 
     Args:
         of: what is judged.
         lms: in percent; None where there are no unrelated options.
     """
-    if lms is None or lms >= NEAR_CHANCE:
-        return None
-    return _alarm(
-        "low lms",
-        of,
-        f"lms near chance (50), {lms:.1f} on {of}: a broken set-up rather than a bad model; check model, method and "
-        "data before reading ss.",
-    )
+    return None if lms is None or lms >= NEAR_CHANCE else _alarm("low lms", of, f"{lms:.1f} on {of}")
 
 
 def turned_round(of, lms, rows, scores):
-    """An lms far below 50 that is no chance: more often than chance allows, the unrelated option is above both others.
+    """An lms under 40 that is no chance: of examples whose unrelated option is first or last, it is first too often.
+
+    By a sign test, one-sided, at 0.1 %; ties count for neither side.
 
     Args:
         of: what is judged.
@@ -51,10 +75,7 @@ def turned_round(of, lms, rows, scores):
     if at_least(first, first + last, 0.5) >= SURELY:
         return None
     return _alarm(
-        "turned round",
-        of,
-        f"lms {lms:.1f} on {of} is far below chance (50), with the unrelated option first {first} times and last "
-        f"{last} times: the scores seem to be turned round; higher must mean preferred.",
+        "turned round", of, f"{lms:.1f} on {of} with the unrelated option first {first} times and last {last} times"
     )
 
 
@@ -71,30 +92,19 @@ def many_ties(of, rows, scores):
     tied = sum(False in _ties(row, of_row) for row, of_row in zip(rows, scores, strict=True))
     if at_least(tied, len(rows), TIES_OF_HALF_PRECISION) >= BY_CHANCE:
         return None
-    return _alarm(
-        "ties",
-        of,
-        f"in {tied} of {len(rows)} examples of {of}, options of different texts score equal, and half precision "
-        f"explains {TIES_OF_HALF_PRECISION:.0%}: the scores do not tell options apart, so ss is an artefact; check "
-        "model and tokenizer, or score in float32.",
-    )
+    return _alarm("ties", of, f"in {tied} of {len(rows)} examples of {of}")
 
 
 def equal_options(of, equal, examples):
-    """Options that are the same to the model, and so tie whatever it knows; from one example in a hundred on.
+    """Options that are the same to the model, and so tie whatever it knows, in more than one example of a hundred.
 
     Args:
         of: what is judged.
         equal: how many examples have two options that are equal, as texts or as tokens.
         examples: of how many.
     """
-    if not equal or equal <= FORCED * examples:
-        return None
-    return _alarm(
-        "equal options",
-        of,
-        f"in {equal} of {examples} examples of {of}, options are equal as texts or tokens, and tie under any model: "
-        "the data repeats them, or the tokenizer cannot tell them apart.",
+    return (
+        _alarm("equal options", of, f"in {equal} of {examples} examples of {of}") if equal > FORCED * examples else None
     )
 
 
@@ -106,14 +116,9 @@ def unknown_tokens(of, unknown, tokens):
         unknown: how many tokens of the options' texts are the unknown one.
         tokens: of how many.
     """
-    if not unknown or unknown <= UNKNOWN * tokens:
+    if unknown <= UNKNOWN * tokens:
         return None
-    return _alarm(
-        "unknown tokens",
-        of,
-        f"{unknown / tokens:.1%} of the tokens of {of} ({unknown} of {tokens}) are unknown to the tokenizer: the model "
-        "does not see what it scores; give one that was made for this language and script.",
-    )
+    return _alarm("unknown tokens", of, f"{unknown} of {tokens} ({unknown / tokens:.1%}) of {of}")
 
 
 def unused_chat_template(of):
@@ -122,12 +127,15 @@ def unused_chat_template(of):
     Args:
         of: the model's name.
     """
-    return _alarm(
-        "chat template",
-        of,
-        f"the tokenizer of {of} has a chat template, which was not used: texts were scored as they are, as for a base "
-        "model.",
-    )
+    return _alarm("chat template", of, f"that of {of}")
+
+
+def lines_of(alarms):
+    """Alarms as text, a line for each kind."""
+    seen = defaultdict(list)
+    for alarm in alarms:
+        seen[alarm["alarm"]].append(alarm["seen"])
+    return [_words(kind, ", ".join(some)) for kind, some in seen.items()]
 
 
 def equal_texts(rows, scores):
@@ -156,8 +164,13 @@ def at_least(count, trials, probability):
     )
 
 
-def _alarm(kind, of, words):
-    return {"alarm": kind, "of": of, "words": words}
+def _alarm(kind, of, seen):
+    return {"alarm": kind, "of": of, "seen": seen, "words": _words(kind, seen)}
+
+
+def _words(kind, seen):
+    what, meaning = KINDS[kind]
+    return f"{what}, {seen}: {meaning}"
 
 
 def _ties(row, scores):

@@ -58,8 +58,9 @@ def test_a_model_without_a_next_sentence_head_gets_its_table(folder, score_sampl
     printed, record = score_sample(folder(name), *options)
     reason = f"{folder(name)} holds no next-sentence head"
     assert tasks_of(printed) == ["intrasentence", "intersentence", "overall"]
-    assert f"  intersentence: {method}, for {reason}" in printed.splitlines()[:4]
-    assert f"NOTE: intersentence is scored by {method}, which is not the usual default: {reason}." in printed
+    words = f"scored by {method}, not by the usual default, for {reason}."
+    assert f"  intersentence: {words}" in printed.splitlines()[:4]
+    assert f"NOTE: intersentence: {words}" in printed.splitlines()
     assert f"|intersentence:{method}" in printed.splitlines()[-1]
     assert record["tasks"]["intersentence"]["fallback"] == reason
     assert record["tasks"]["intrasentence"]["fallback"] is None
@@ -128,7 +129,7 @@ def test_a_trained_head_is_asked_where_it_is_given(folder, score_sample, tmp_pat
     save_trained_head(tmp_path / "head", head, AutoTokenizer.from_pretrained(folder("roberta")))
     printed, record = score_sample(folder("roberta"), "--next-sentence-head", tmp_path / "head")
     assert record["tasks"]["intersentence"]["method"] == "next_sentence"
-    assert "not the usual default" not in printed
+    assert "usual default" not in printed
 
 
 def test_unknown_tokens_and_equal_options_are_counted_and_said(folder, score_sample, tmp_path):
@@ -149,7 +150,10 @@ def test_unknown_tokens_and_equal_options_are_counted_and_said(folder, score_sam
     task = record["tasks"]["intrasentence"]
     assert task["unknown_tokens"] == task["text_tokens"] > 0
     assert task["equal_options"] > 0
-    assert "WARNING: 100.0% of the tokens of intrasentence (en)" in printed
+    assert (
+        f"WARNING: tokens unknown to the tokenizer, {task['text_tokens']} of {task['text_tokens']} (100.0%) of intrasen"
+        in printed
+    )
 
 
 def test_a_chat_template_that_was_not_used_is_noted(score_here, folder, score_sample, tmp_path):
@@ -159,7 +163,7 @@ def test_a_chat_template_that_was_not_used_is_noted(score_here, folder, score_sa
     tokenizer.chat_template = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
     tokenizer.save_pretrained(place)
     printed, record = score_sample(place)
-    note = f"NOTE: the tokenizer of {place} has a chat template, which was not used"
+    note = f"NOTE: a chat template was not used, that of {place}: texts were scored as they are"
     assert note in printed
     assert record["model"]["chat_template"] is True
     assert note in score_here(tmp_path, script="evaluate_scores.py")
