@@ -58,7 +58,7 @@ def score(args, team):
     if args.restart:
         begin_anew(team, folders.values())
     for one in scorers.values():
-        one.unanswerable(map(task_of, data))  # refused now rather than when the first preset is through
+        one.unanswerable(data)  # refused now rather than when the first preset is through
     results = [run(args, team, one, data, folders[name]) for name, one in scorers.items()]
     if args.compare_presets and team.is_main:
         print(render_difference(*results, *args.compare_presets))
@@ -76,7 +76,8 @@ def begin_anew(team, folders):
 
 def run(args, team, scorer, data, folder):
     """Score the data and write and print what came out; the main process returns the results."""
-    data, unscored = without_unanswerable(scorer, data)
+    unscored = scorer.unanswerable(data)
+    data = {config: rows for config, rows in data.items() if config not in unscored}
     data, left_out = without_unscorable(scorer, data) if args.keep_going else (data, {})
     jobs = scorer.plan_all(data)
     methods = {config: scorer.method(task_of(config)) for config in data}
@@ -171,13 +172,6 @@ def load_model(args, team):
         next_sentence_head=args.next_sentence_head,
         **({} if args.follows is None else {"follows": args.follows}),
     )
-
-
-def without_unanswerable(scorer, data):
-    """(the data of the tasks that the scorer can answer, {config: why it cannot} of the others)."""
-    refused = scorer.unanswerable(map(task_of, data))
-    unscored = {config: refused[task_of(config)] for config in data if task_of(config) in refused}
-    return {config: rows for config, rows in data.items() if config not in unscored}, unscored
 
 
 def without_unscorable(scorer, data):

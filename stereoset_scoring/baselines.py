@@ -13,7 +13,7 @@ from functools import partial
 from math import log
 from pathlib import Path
 
-from stereoset_scoring.examples import gold_labels
+from stereoset_scoring.examples import gold_labels, read_example
 from stereoset_scoring.job import Job
 from stereoset_scoring.predictions import option_ids, read_predictions
 from stereoset_scoring.refusal import Refusal
@@ -168,20 +168,20 @@ class Baseline:
         """There is no other default to fall back from."""
         return None
 
-    def unanswerable(self, tasks):
-        """The tasks that the rule does not know: {task: the reason}.
+    def unanswerable(self, data):
+        """The data sets whose task the rule does not know, of {name: rows}: {name: the reason}.
 
         Raises:
-            ValueError: if those are all tasks.
+            ValueError: if those are all data sets.
         """
-        tasks = dict.fromkeys(tasks)
-        known = getattr(self.rule, "tasks", tasks)
+        tasks = {name: read_example(rows[0]).task for name, rows in data.items()}
+        known = getattr(self.rule, "tasks", tasks.values())
         refused = {
-            task: f"{self.name.partition('=')[0]} has no rule for {task}: score {' or '.join(known)}."
-            for task in tasks
+            name: f"{self.name.partition('=')[0]} has no rule for {task}: score {' or '.join(known)}."
+            for name, task in tasks.items()
             if task not in known
         }
-        if refused and len(refused) == len(tasks):
+        if refused and len(refused) == len(data):
             raise Refusal(next(iter(refused.values())))
         return refused
 

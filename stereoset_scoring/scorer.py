@@ -81,20 +81,23 @@ class Scorer:
             return None
         return f"{self.source.name} holds no {heads[usual].replace('_', '-')} head"
 
-    def unanswerable(self, tasks):
-        """The tasks that the source has no method for, or no head: {task: the reason}.
+    def unanswerable(self, data):
+        """The data sets of which no row can be scored, for want of a method, a head or a token: {name: the reason}.
+
+        Args:
+            data: {name: rows}, each of one task.
 
         Raises:
-            ValueError: if those are all tasks, or the method or the head that lacks was asked for.
+            ValueError: if those are all data sets, or the method or the head that fails was asked for.
         """
-        tasks, refused = dict.fromkeys(tasks), {}
-        for task in tasks:
-            reason = self._why_not(task)
-            if reason and self._is_asked_for(task):
+        refused = {}
+        for name, rows in data.items():
+            reason = self._why_not(rows)
+            if reason and self._is_asked_for(read_example(rows[0]).task):
                 raise Refusal(reason)
             if reason:
-                refused[task] = reason
-        if refused and len(refused) == len(tasks):
+                refused[name] = reason
+        if refused and len(refused) == len(data):
             raise Refusal(next(iter(refused.values())))
         return refused
 
@@ -108,13 +111,16 @@ class Scorer:
             return False
         return self._asked(task) is not None or (task == "intersentence" and self.source.trained is not None)
 
-    def _why_not(self, task):
-        """Why a task cannot be scored, in words; None where it can."""
-        try:
-            method = self.method(task)
-        except ValueError as reason:
-            return str(reason)
-        return self._lack(getattr(method, "head", self.source.family))
+    def _why_not(self, rows):
+        """Why none of some rows can be scored, in words; None where one can."""
+        first = None
+        for row in rows:
+            try:
+                self._recipes([row])
+                return None
+            except ValueError as reason:
+                first = first or str(reason)
+        return first
 
     def _first_held(self, task):
         """The name of the first method of a task whose head the source holds; None where there is nothing to choose."""
@@ -251,6 +257,8 @@ class Scorer:
                         f"Option {option.id!r} of example {example.id!r} has {row.tokens} tokens, more than "
                         f"max_tokens={self.max_tokens}: give a larger budget."
                     )
+                if self._lack(row.head) is not None:
+                    raise Refusal(self._lack(row.head))
                 longest = self.source.head(row.head).longest_input
                 if longest is None:
                     continue

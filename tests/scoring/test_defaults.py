@@ -1,6 +1,7 @@
 """The default of a task is the best method that the checkpoint can answer, and it is said why."""
 
 import re
+from copy import deepcopy
 
 import pytest
 from transformers import BertForMaskedLM, BertForNextSentencePrediction, BertForPreTraining, RobertaForMaskedLM
@@ -29,6 +30,13 @@ def saved(folder, tokenizer_of, tmp_path_factory):
         return place
 
     return save
+
+
+@pytest.fixture
+def data(intrasentence, intersentence, row):
+    """{task: rows}"""
+    pairs = [row("", ["He is kind.", "She is kind."], id="x"), row("", ["They are tall.", "They are calm."], id="y")]
+    return {"intrasentence": intrasentence, "intersentence": intersentence, "pairs": pairs}
 
 
 @pytest.mark.parametrize(
@@ -84,12 +92,14 @@ def test_a_trained_head_comes_first(folder, model_of, tokenizer_of, tmp_path):
     assert scorer.method("intrasentence").name == "likelihood"
 
 
-def test_a_trained_head_that_does_not_fit_is_refused_and_not_passed_over(folder, model_of, tokenizer_of, tmp_path):
+def test_a_trained_head_that_does_not_fit_is_refused_and_not_passed_over(
+    folder, model_of, tokenizer_of, data, tmp_path
+):
     head = NextSentenceModel(model_of("roberta", "masked").roberta, HeadSpec(pooling="first"))
     save_trained_head(tmp_path, head, tokenizer_of("roberta"))
     scorer = load_scorer(folder("gpt2"), device="cpu", next_sentence_head=tmp_path)
     with refused("does not fit a gpt2"):
-        scorer.unanswerable(TASKS[:2])
+        scorer.unanswerable(data)
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "t5"])
@@ -102,12 +112,12 @@ def test_what_was_asked_for_is_no_fallback(scorer_of, more):
     assert scorer_of("roberta", **more).fallback("intersentence") is None
 
 
-def test_preset_stands_for_its_own_question_alone(scorer_of, intersentence):
+def test_preset_stands_for_its_own_question_alone(scorer_of, data):
     scorer = scorer_of("roberta").with_preset("stereoset")
     assert scorer.method("intersentence").name == "next_sentence"
-    assert list(scorer.unanswerable(TASKS[:2])) == ["intersentence"]
+    assert list(scorer.unanswerable(data)) == ["intersentence", "pairs"]
     with refused("roberta", "next-sentence head"):
-        scorer.score(intersentence)
+        scorer.score(data["intersentence"])
     assert scorer.with_preset(None).method("intersentence").name == "pseudo_likelihood"
 
 
@@ -133,38 +143,60 @@ UNANSWERABLE = [
     ("roberta", {"preset": "stereoset"}, ["intersentence", "pairs"], ["roberta", "next-sentence head"]),
     ("bert", {"preset": "bias-bench"}, ["intersentence"], ["'bias-bench'", "intersentence"]),
     ("t5", {"preset": "crows-pairs"}, None, ["'crows-pairs'", "seq2seq"]),
+    ("xlnet", {"method": "conditional"}, None, ["'conditional'", "permutation", "intrasentence"]),
 ]
 
 
 @pytest.mark.parametrize(("name", "more", "tasks", "parts"), UNANSWERABLE)
-def test_tasks_without_a_method_are_named_with_a_reason(scorer_of, name, more, tasks, parts):
-    scorer = scorer_of(name, **more)
+def test_tasks_without_a_method_are_named_with_a_reason(scorer_of, data, name, more, tasks, parts):
+    options = {"passage": PASSAGE} if name == "xlnet" else {}
+    scorer = scorer_of(name, **more, **options)
     if tasks is None:
         with refused(*parts):
-            scorer.unanswerable(TASKS)
+            scorer.unanswerable(data)
         return
-    found = scorer.unanswerable(TASKS)
+    found = scorer.unanswerable(data)
     assert list(found) == tasks
     assert all(part in next(iter(found.values())) for part in parts)
 
 
-def test_a_next_sentence_model_cannot_be_asked_what_stands_at_blank(saved, intrasentence, intersentence):
+def test_a_next_sentence_model_cannot_be_asked_what_stands_at_blank(saved, data):
     scorer = load_scorer(saved(BertForNextSentencePrediction), device="cpu")
-    refusals = scorer.unanswerable(TASKS)
+    refusals = scorer.unanswerable(data)
     assert list(refusals) == ["intrasentence", "pairs"]
     assert "masked-language-model head" in refusals["intrasentence"]
-    assert len(scorer.score(intersentence)) == len(intersentence)
+    assert len(scorer.score(data["intersentence"])) == len(data["intersentence"])
     with refused("masked-language-model head"):
-        scorer.score(intrasentence)
+        scorer.score(data["intrasentence"])
     with refused("masked-language-model head"):
-        scorer.unanswerable(["intrasentence"])
+        scorer.unanswerable({"intrasentence": data["intrasentence"]})
 
 
-def test_a_trained_head_alone_answers_one_task(model_of, tokenizer_of, tmp_path):
+@pytest.mark.parametrize("method", [None, {"intrasentence": "pll"}])
+def test_a_tokenizer_without_a_mask_leaves_the_task_that_needs_none(folder, tokenizer_of, data, tmp_path, method):
+    BertForPreTraining.from_pretrained(folder("bert")).save_pretrained(tmp_path)
+    tokenizer = deepcopy(tokenizer_of("bert"))
+    tokenizer.mask_token = None
+    tokenizer.save_pretrained(tmp_path)
+    scorer = load_scorer(tmp_path, device="cpu", method=method)
+    if method:
+        with refused("no mask token"):
+            scorer.unanswerable(data)
+        return
+    assert list(scorer.unanswerable(data)) == ["intrasentence", "pairs"]
+
+
+def test_one_row_that_can_be_scored_is_enough_to_go_on(scorer_of, intrasentence, row):
+    bad = row("It was BLANK.", ["It was \u200b."])
+    assert scorer_of("bert").unanswerable({"intrasentence": [bad, *intrasentence]}) == {}
+    assert list(scorer_of("bert").unanswerable({"first": [bad], "second": intrasentence})) == ["first"]
+
+
+def test_a_trained_head_alone_answers_one_task(model_of, tokenizer_of, data, tmp_path):
     head = NextSentenceModel(model_of("gpt2", "causal").transformer)
     save_trained_head(tmp_path, head, tokenizer_of("gpt2"))
-    refusals = load_scorer(tmp_path, device="cpu").unanswerable(TASKS[:2])
-    assert list(refusals) == ["intrasentence"]
+    refusals = load_scorer(tmp_path, device="cpu").unanswerable(data)
+    assert list(refusals) == ["intrasentence", "pairs"]
     assert "trained next-sentence head" in refusals["intrasentence"]
 
 
@@ -176,16 +208,16 @@ def test_a_model_without_any_head_is_refused_for_its_own(folder, tokenizer_of, t
         load_scorer(tmp_path, device="cpu").score(intersentence)
 
 
-def test_the_ensemble_knows_no_pairs(tmp_path):
+def test_the_ensemble_knows_no_pairs(data, tmp_path):
     files = [tmp_path / f"{i}.json" for i in range(3)]
     for file in files:
         file.write_text("{}", encoding="utf-8")
     ensemble = load_baseline(f"baseline:ensemble={','.join(map(str, files))}")
-    assert list(ensemble.unanswerable(TASKS)) == ["pairs"]
+    assert list(ensemble.unanswerable(data)) == ["pairs"]
     with refused("baseline:ensemble", "pairs", "intrasentence or intersentence"):
-        ensemble.unanswerable(["pairs"])
+        ensemble.unanswerable({"pairs": data["pairs"]})
 
 
 @pytest.mark.parametrize("name", ["ideal", "stereotyped", "random"])
-def test_the_other_baselines_answer_everything(name):
-    assert load_baseline(f"baseline:{name}").unanswerable(TASKS) == {}
+def test_the_other_baselines_answer_everything(name, data):
+    assert load_baseline(f"baseline:{name}").unanswerable(data) == {}
