@@ -9,6 +9,7 @@ from transformers import (
     AutoTokenizer,
     BertForMaskedLM,
     BertForNextSentencePrediction,
+    BertForSequenceClassification,
     RobertaModel,
 )
 
@@ -87,6 +88,17 @@ def test_pairs_that_a_kind_has_no_method_for_are_named(folder, score_pairs, name
     assert tasks_of(printed) == ["intrasentence"]
     assert record["unscored"].keys() == {"crows_pairs"}
     assert "NOT SCORED: crows_pairs: There is no method for a" in printed
+
+
+def test_a_sentiment_model_is_asked_about_no_pairs(folder, score_pairs, tmp_path):
+    place, labels = tmp_path / "sentiment", {"id2label": {0: "negative", 1: "positive"}}
+    BertForSequenceClassification.from_pretrained(folder("bert"), **labels).save_pretrained(place)
+    AutoTokenizer.from_pretrained(folder("bert")).save_pretrained(place)
+    printed, record = score_pairs(f"baseline:sentiment={place}")
+    assert tasks_of(printed) == ["intrasentence"]
+    assert record["unscored"] == {
+        "crows_pairs": "There is no method for a sentiment model on pairs: score another task."
+    }
 
 
 def test_the_saved_scores_say_it_again(folder, score_sample, score_here, tmp_path):
