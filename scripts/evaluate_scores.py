@@ -9,7 +9,7 @@ import json
 import sys
 from pathlib import Path
 
-from report import make_results, render
+from report import find_alarms, find_notes, make_results, render
 from saved import read_saved
 
 from stereoset_metric.compute_score import AVERAGES, TIES, VERSION, compare_scores, flat_references
@@ -21,15 +21,17 @@ LEVEL = 0.95  # of the intervals of differences, where none is asked for
 def main():
     """Scores, data, numbers, table."""
     args = parse_args()
-    parts, partial = read_parts(args, args.scores)
+    saved = read(args, args.scores)
+    parts, partial = saved.parts, saved.partial
     results = make_results(parts, **metric_options(args))
+    alarms = find_alarms(results, parts, saved.record)
     line = signature(args, parts, partial)
     compared = compare(args, parts) if args.compare else None
     if args.json:
-        report = {"partial": partial, "signature": line, "results": results}
+        report = {"partial": partial, "signature": line, "results": results, "alarms": alarms}
         print(json.dumps(report | ({"differences": compared} if compared else {}), indent=1))
         return
-    print(render(results, title=str(args.scores), signature=line, partial=partial))
+    print(render(results, str(args.scores), line, partial, alarms, find_notes(saved.record)))
     if compared:
         print(render_differences(args, compared))
 
@@ -57,10 +59,9 @@ def share(word):
     return level
 
 
-def read_parts(args, path):
-    """({config: (rows, scores)}, what part of the data they are of)."""
-    saved = read_saved(path, args.language, args.split, args.data_dir)
-    return saved.parts, saved.partial
+def read(args, path):
+    """The Saved scores of a file or a run."""
+    return read_saved(path, args.language, args.split, args.data_dir)
 
 
 def metric_options(args):
@@ -81,7 +82,7 @@ def compare(args, parts):
     Raises:
         ValueError: if the two have no config in common, or scored different examples of one.
     """
-    others, _ = read_parts(args, args.compare)
+    others = read(args, args.compare).parts
     common = [config for config in parts if config in others]
     if not common:
         raise ValueError(

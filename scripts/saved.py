@@ -26,12 +26,14 @@ class Saved:
         partial: what part of the data they are of; None for all of it.
         split: the split of the data.
         family: the kind of model, where a run's record says it.
+        record: of the run, as its run.json holds it; empty for a file.
     """
 
     parts: dict
     partial: str | None
     split: str
     family: str | None
+    record: dict
 
 
 def read_saved(path, language="en", split="validation", data_dir=None):
@@ -47,10 +49,10 @@ def read_saved(path, language="en", split="validation", data_dir=None):
         OSError: if there is no such file.
         ValueError: if it has another layout, or does not fit the data; the message names the file.
     """
-    found_split, family = _read_record(path / "run.json") if path.is_dir() else (None, None)
+    record = _read_record(path / "run.json") if path.is_dir() else {}
     scores = path / "scores.json" if path.is_dir() else path
     by_config, partial = read_predictions(scores)
-    split = found_split or split
+    split = record.get("split") or split
     parts = {}
     for name, by_id in by_config.items():
         config = name if language == "en" or name not in CONTEXT_TASKS else f"{name}_{language}"
@@ -58,11 +60,12 @@ def read_saved(path, language="en", split="validation", data_dir=None):
             parts[config] = align(by_id, load_rows(config, split, data_dir), partial=partial is not None)
         except ValueError as error:
             raise Refusal(f"{scores}, {name!r}: {error}") from error
-    return Saved(parts, partial, split, family)
+    family = record.get("model", {}).get("family")
+    return Saved(parts, partial, split, None if family is None else printable(family), record)
 
 
 def _read_record(path):
-    """(split, family of the model) of a run's record, None for what it does not say."""
+    """The record of a run; what is read of it is of the right type, or not there."""
     record = read_json(path)
     model = record.get("model", {}) if isinstance(record, Mapping) else None
     if not isinstance(model, Mapping):
@@ -72,7 +75,7 @@ def _read_record(path):
         raise Refusal(f"{path} names the split {split!r:.80}: there are {', '.join(SPLITS)}.")
     if not isinstance(family, str | None):
         raise Refusal(f"{path} names the model's family {family!r:.80}: give a text.")
-    return split, None if family is None else printable(family)
+    return record
 
 
 @cache

@@ -13,7 +13,7 @@ from math import exp
 
 import torch
 from command_line import DEFAULTS, config_name, methods_by_task, options, parse_args, task_of
-from report import make_results, render, render_difference
+from report import fallback_words, find_alarms, find_notes, make_results, render, render_difference
 from saved import load_rows
 from transformers.utils import logging
 
@@ -58,8 +58,7 @@ def score(args, team):
     if args.restart:
         begin_anew(team, folders.values())
     for one in scorers.values():
-        for config in data:
-            one.method(task_of(config))  # refused now rather than when the first preset is through
+        one.unanswerable(data)  # refused now rather than when the first preset is through
     results = [run(args, team, one, data, folders[name]) for name, one in scorers.items()]
     if args.compare_presets and team.is_main:
         print(render_difference(*results, *args.compare_presets))
@@ -77,16 +76,19 @@ def begin_anew(team, folders):
 
 def run(args, team, scorer, data, folder):
     """Score the data and write and print what came out; the main process returns the results."""
+    unscored = scorer.unanswerable(data)
+    data = {config: rows for config, rows in data.items() if config not in unscored}
     data, left_out = without_unscorable(scorer, data) if args.keep_going else (data, {})
     jobs = scorer.plan_all(data)
     methods = {config: scorer.method(task_of(config)) for config in data}
-    record = describe(args, team, scorer, jobs, methods)
+    record = describe(args, team, scorer, jobs, methods) | {"unscored": unscored}
+    fallbacks = {config: scorer.fallback(task_of(config)) for config in data}
     ledger = Ledger(
         folder / PROGRESS,
         {config: identity(record, methods[config], data[config], job) for config, job in jobs.items()},
     )
     if team.is_main:
-        print(headline(record["model"]))
+        print(headline(record["model"]), *exceptions(methods, fallbacks, unscored), sep="\n")
     known = go_on(team, ledger)
     scores = {}
     for config, job in jobs.items():
@@ -103,7 +105,9 @@ def run(args, team, scorer, data, folder):
     if team.is_main:
         record["partial"], record["left_out"] = part_of(args, left_out), left_out
         for config, rows in data.items():
-            record["tasks"][config] = task_record(methods[config], rows, jobs[config], scores[config])
+            record["tasks"][config] = task_record(
+                methods[config], rows, jobs[config], scores[config], scorer.source.tokenizer, fallbacks[config]
+            )
         folder.mkdir(exist_ok=True)
         results, table = write_files(args, folder, record, data, scores)
         print(table)
@@ -223,9 +227,19 @@ def headline(model):
     return "\n".join(lines)
 
 
+def exceptions(methods, fallbacks, unscored):
+    """What is not scored as usual, or not at all, a line each."""
+    lines = [
+        f"  {config}: {fallback_words(methods[config].name, reason)}" for config, reason in fallbacks.items() if reason
+    ]
+    return lines + [f"  {config}: not scored: {reason}" for config, reason in unscored.items()]
+
+
 def write_files(args, folder, record, data, scores):
     """Write scores.json, run.json and results.json; (the results, the table as text)."""
-    results = make_results({config: (rows, scores[config]) for config, rows in data.items()})
+    parts = {config: (rows, scores[config]) for config, rows in data.items()}
+    results = make_results(parts)
+    alarms = record["alarms"] = find_alarms(results, parts, record)
     line, partial = signature(record), record["partial"]
     scale = exp if args.scale == "probability" else float
     by_config = {
@@ -238,11 +252,8 @@ def write_files(args, folder, record, data, scores):
     }
     write_predictions(folder / "scores.json", by_config, partial)
     write_json(folder / "run.json", record)
-    write_json(folder / "results.json", {"partial": partial, "signature": line, "results": results})
-    table = render(results, title=args.model or "sample model", partial=partial, signature=line)
-    cut = [f"{task['truncated']} of {config}" for config, task in record["tasks"].items() if task["truncated"]]
-    note = f"\nNOTE: longer than the model, and so scored with the end of their context: {', '.join(cut)}."
-    return results, table + (note if cut else "")
+    write_json(folder / "results.json", {"partial": partial, "signature": line, "results": results, "alarms": alarms})
+    return results, render(results, args.model or "sample model", line, partial, alarms, find_notes(record))
 
 
 if __name__ == "__main__":

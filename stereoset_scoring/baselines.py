@@ -13,9 +13,10 @@ from functools import partial
 from math import log
 from pathlib import Path
 
-from stereoset_scoring.examples import gold_labels
+from stereoset_scoring.examples import gold_labels, read_example
 from stereoset_scoring.job import Job
 from stereoset_scoring.predictions import option_ids, read_predictions
+from stereoset_scoring.refusal import Refusal
 from stereoset_scoring.rows import Recipe
 
 PREFIX = "baseline:"
@@ -90,6 +91,7 @@ class Ensemble:
     """
 
     name = "ensemble"
+    tasks = tuple(ENSEMBLE_WEIGHTS)
     files: InitVar[tuple[str, str, str]]
     sha256: str = field(init=False)
 
@@ -148,7 +150,7 @@ class Baseline:
     """
 
     family = "baseline"
-    revision = commit = max_tokens = preset = next_sentence_head = None
+    revision = commit = max_tokens = preset = next_sentence_head = tokenizer = None
 
     def __init__(self, rule, name):
         self.rule, self.name = rule, name
@@ -161,6 +163,27 @@ class Baseline:
     def method(self, task):
         """The rule, in every task."""
         return self.rule
+
+    def fallback(self, task):
+        """There is no other default to fall back from."""
+        return None
+
+    def unanswerable(self, data):
+        """The data sets whose task the rule does not know, of {name: rows}: {name: the reason}.
+
+        Raises:
+            ValueError: if those are all data sets.
+        """
+        tasks = {name: read_example(rows[0]).task for name, rows in data.items()}
+        known = getattr(self.rule, "tasks", tasks.values())
+        refused = {
+            name: f"{self.name.partition('=')[0]} has no rule for {task}: score {' or '.join(known)}."
+            for name, task in tasks.items()
+            if task not in known
+        }
+        if refused and len(refused) == len(data):
+            raise Refusal(next(iter(refused.values())))
+        return refused
 
     def plan_all(self, data):
         """{config: its Job}, of {config: rows}; nothing is left to be read in them.

@@ -56,7 +56,7 @@ def as_pair(row):
     Raises:
         ValueError: if it has no stereotype or no anti-stereotype.
     """
-    by_label = dict(zip(gold_labels(row), _options(row), strict=True))
+    by_label = dict(zip(gold_labels(row), options_of(row), strict=True))
     pair = [by_label.get("stereotype"), by_label.get("anti-stereotype")]
     if None in pair:
         raise ValueError(f"Example {row['id']!r} has no stereotype or no anti-stereotype: a pair needs both.")
@@ -75,7 +75,7 @@ def read_example(row):
         ValueError: if a field is missing, or a text is empty.
     """
     try:
-        options = tuple(Option(one["id"], one["sentence"], one.get("word")) for one in _options(row))
+        options = tuple(Option(one["id"], one["sentence"], one.get("word")) for one in options_of(row))
         example = Example(row["id"], row["context"], options, row.get("direction", "stereo"))
     except KeyError as missing:
         raise ValueError(
@@ -99,7 +99,7 @@ def gold_labels(row):
         ValueError: if the row has none.
     """
     try:
-        labels = [option["gold_label"] for option in _options(row)]
+        labels = [option["gold_label"] for option in options_of(row)]
     except KeyError as missing:
         raise ValueError(
             f"Example {row.get('id', '(no id)')!r} has no field {missing}: give its gold labels."
@@ -107,7 +107,7 @@ def gold_labels(row):
     return [label if isinstance(label, str) else GOLD_LABELS[label] for label in labels]
 
 
-def _options(row):
+def options_of(row):
     """The options of a row as a list of mappings, whichever way round its layout has them."""
     sentences = row["sentences"]
     if not isinstance(sentences, Mapping):

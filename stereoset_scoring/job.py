@@ -47,6 +47,12 @@ class Job:
         """The heads that are asked."""
         return tuple(dict.fromkeys(row.head for row in self.rows))
 
+    @property
+    def equal_options(self):
+        """Examples of which two options are the same to the model: equal rows are read of them."""
+        asked = [[recipe.rows for recipe in recipes if recipe.rows] for recipes in self.recipes]
+        return sum(len(set(of_example)) < len(of_example) for of_example in asked)
+
     @cached_property
     def digest(self):
         """sha256, as hex, over the rows: of equal jobs, a row's index names the same question."""

@@ -11,7 +11,7 @@ from itertools import combinations
 from pathlib import Path
 
 from stereoset_scoring import __version__
-from stereoset_scoring.examples import read_example
+from stereoset_scoring.examples import options_of, read_example
 from stereoset_scoring.methods.causal import CausalMethod
 from stereoset_scoring.methods.registry import changed_options
 
@@ -32,6 +32,7 @@ def model_record(source, heads):
         "commit": source.commit,
         "family": source.family,
         "next_sentence_head": source.next_sentence_head,
+        "chat_template": source.family == "causal" and has_chat_template(source.tokenizer),  # there, and never used
         "heads": {
             kind: {
                 "architecture": type(head.engine.model).__name__,
@@ -48,6 +49,11 @@ def model_record(source, heads):
             for kind, head in ((kind, source.head(kind)) for kind in heads)
         },
     }
+
+
+def has_chat_template(tokenizer):
+    """Whether a Tokenizer knows how chats are written for its model."""
+    return bool(getattr(tokenizer.hub, "chat_template", None))
 
 
 def devices(model):
@@ -78,7 +84,7 @@ def beginning_record(method, source):
     return {"origin": origin, "text": tokenizer.decode(ids) if ids else "", "bos": bos}
 
 
-def task_record(method, rows, job, scores):
+def task_record(method, rows, job, scores, tokenizer=None, fallback=None):
     """What was computed for one data set: method, data, counts.
 
     Args:
@@ -86,9 +92,13 @@ def task_record(method, rows, job, scores):
         rows: the rows that were scored.
         job: their Job.
         scores: scores[i][j] of option j of row i.
+        tokenizer: the model's Tokenizer; None where no text became tokens.
+        fallback: why the method is not the usual default, in words; None where it is.
     """
+    unknown, tokens = (0, 0) if tokenizer is None else unknown_tokens(rows, tokenizer)
     return {
         "method": method.name,
+        "fallback": fallback,
         "options": changed_options(method),
         "data_sha256": data_sha256(rows),
         "examples": len(scores),
@@ -98,10 +108,24 @@ def task_record(method, rows, job, scores):
         "forward_tokens": job.forward_tokens,
         "padding_tokens": job.padded_tokens - job.forward_tokens,
         "straddling_tokens": job.straddling,
+        "text_tokens": tokens,  # of the options' sentences
+        "unknown_tokens": unknown,
         "truncated": job.truncated,  # given context only: what is scored is never cut
         "ties": _count(scores, lambda a, b: a == b),
+        "equal_options": job.equal_options,
         "near_ties": _count(scores, lambda a, b: a != b and math.isclose(a, b, rel_tol=0, abs_tol=NEAR)),
     }
+
+
+def unknown_tokens(rows, tokenizer):
+    """(how many tokens of the options' sentences stand for anything unknown, of how many).
+
+    Args:
+        rows: rows of the data set.
+        tokenizer: a Tokenizer.
+    """
+    ids = [token for row in rows for option in options_of(row) for token in tokenizer.encode_bare(option["sentence"])]
+    return ids.count(tokenizer.hub.unk_token_id), len(ids)
 
 
 def identity(record, method, rows, job):

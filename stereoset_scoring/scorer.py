@@ -4,13 +4,22 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import ExitStack, contextmanager
+from copy import copy
 from dataclasses import replace
 
 from stereoset_scoring.engines.heap import kept_heap
 from stereoset_scoring.examples import read_example
 from stereoset_scoring.fit import check_fit
 from stereoset_scoring.job import make_job
-from stereoset_scoring.methods.registry import check_names, check_options, choose_method, preset_named
+from stereoset_scoring.methods.registry import (
+    METHODS,
+    check_names,
+    check_options,
+    choose_method,
+    heads_of,
+    preset_named,
+)
+from stereoset_scoring.refusal import Refusal
 from stereoset_scoring.runner import score_here
 
 # Padded tokens in one forward pass: enough to keep a device busy, little enough for any vocabulary.
@@ -39,6 +48,7 @@ class Scorer:
         default = MAX_TOKENS.get(device, MAX_TOKENS_ELSEWHERE)
         self.max_tokens = default if max_tokens is None else max_tokens
         self._method = method
+        self._lacks = {}  # kind of head: why the source does not hold it, or None; asked once, for it takes a loading
         if self.max_tokens < 1:
             raise ValueError(f"max_tokens is {self.max_tokens}: give a number of tokens, such as 2048.")
         if preset is not None:
@@ -47,13 +57,14 @@ class Scorer:
         check_options(source.family, self.options)
 
     def method(self, task):
-        """The method that scores a task.
+        """The method that scores a task: the one that was asked for, or the first whose head the source holds.
+
+        A preset stands for one method, whose head may be lacking.
 
         Raises:
-            ValueError: if there is none for this kind of model.
+            ValueError: if there is none for this kind of model, or the source holds no head for any.
         """
-        name = self._method.get(task) if isinstance(self._method, Mapping) else self._method
-        family, trained = self.source.family, self.source.trained
+        name, family, trained = self._asked(task), self.source.family, self.source.trained
         if family == "next_sentence" and task != "intersentence":
             raise ValueError(
                 f"{self.source.name} is a trained next-sentence head without a language model, and has no method for "
@@ -61,7 +72,78 @@ class Scorer:
             )
         if trained is not None and task == "intersentence" and name in (None, "next_sentence"):
             return choose_method(family, task, "next_sentence", self.preset, {**trained.options, **self.options})
+        if name is None and self.preset is None:
+            name = self._first_held(task)
         return choose_method(family, task, name, self.preset, self.options, self.source.tokenizer)
+
+    def fallback(self, task):
+        """Why a task is not scored by its usual default, in words; None where it is, or where another was asked for."""
+        heads = heads_of(self.source.family, task, self.source.tokenizer)
+        usual = next(iter(heads), None)
+        if self._is_asked_for(task) or self.preset is not None or self.method(task).name == usual:
+            return None
+        return f"{self.source.name} holds no {heads[usual].replace('_', '-')} head"
+
+    def unanswerable(self, data):
+        """The data sets of which no row can be scored, for want of a method, a head or a token: {name: the reason}.
+
+        Args:
+            data: {name: rows}, each of one task.
+
+        Raises:
+            ValueError: if those are all data sets, or the method or the head that fails was asked for.
+        """
+        refused = {}
+        for name, rows in data.items():
+            reason = self._why_not(rows)
+            if reason and self._is_asked_for(read_example(rows[0]).task):
+                raise Refusal(reason)
+            if reason:
+                refused[name] = reason
+        if refused and len(refused) == len(data):
+            raise Refusal(next(iter(refused.values())))
+        return refused
+
+    def _asked(self, task):
+        """The name of the method that was asked for; None where that is left to the defaults."""
+        return self._method.get(task) if isinstance(self._method, Mapping) else self._method
+
+    def _is_asked_for(self, task):
+        """Whether it was said how a task shall be scored: by a method, or a trained head, of the task's own."""
+        if (self.source.family, task) not in METHODS:
+            return False
+        return self._asked(task) is not None or (task == "intersentence" and self.source.trained is not None)
+
+    def _why_not(self, rows):
+        """Why none of some rows can be scored, in words; None where one can."""
+        first = None
+        for row in rows:
+            try:
+                self._recipes([row])
+                return None
+            except ValueError as reason:
+                first = first or str(reason)
+        return first
+
+    def _first_held(self, task):
+        """The name of the first method of a task whose head the source holds; None where there is nothing to choose."""
+        heads = heads_of(self.source.family, task, self.source.tokenizer)
+        if len(set(heads.values())) < 2:
+            return None
+        held = next((name for name, head in heads.items() if self._lack(head) is None), None)
+        if held is None:
+            raise Refusal(self._lack(self.source.family))
+        return held
+
+    def _lack(self, kind):
+        """Why the source does not hold a head, in words; None where it does."""
+        if kind not in self._lacks:
+            try:
+                self.source.head(kind)
+                self._lacks[kind] = None
+            except ValueError as reason:
+                self._lacks[kind] = str(reason)
+        return self._lacks[kind]
 
     def score(self, dataset, progress=False):
         """Scores of every option, aligned with the rows.
@@ -123,7 +205,11 @@ class Scorer:
         Raises:
             ValueError: if there is no such preset.
         """
-        return Scorer(self.source, self._method, preset, self.options, self.max_tokens)
+        if preset is not None:
+            preset_named(preset)
+        other = copy(self)
+        other.preset = preset
+        return other
 
     def unscorable(self, dataset):
         """The rows that `plan` would refuse for what they hold: {index: the reason}.
@@ -200,6 +286,8 @@ class Scorer:
                         f"Option {option.id!r} of example {example.id!r} has {row.tokens} tokens, more than "
                         f"max_tokens={self.max_tokens}: give a larger budget."
                     )
+                if self._lack(row.head) is not None:
+                    raise Refusal(self._lack(row.head))
                 head = self.source.head(row.head)
                 if head.longest_decoder is not None and row.decoder_tokens > head.longest_decoder:
                     raise ValueError(

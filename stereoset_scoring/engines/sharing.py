@@ -41,9 +41,9 @@ def tried_sharing(engine, encoder, decoder):
     """How much the rows of a batch may share such that none has other numbers for it: a Sharing.
 
     Tried on four made-up rows, two of them of equal lengths and one as long as said, against the model's own pass over
-    each row alone. In float32 nothing may differ by more than 1e-4. Coarser numbers hide what leaks, so there, too, the ids of the other
-    rows and those under the padding are changed, which must change nothing at all. Expert capacity that is counted
-    over a batch fails there, and encoders that mix positions by other means than attention.
+    each row alone. In float32 nothing may differ by more than 1e-4. Coarser numbers hide what leaks, so there, too, the
+    ids of the other rows and those under the padding are changed, which must change nothing at all. Expert capacity
+    that is counted over a batch fails there, and encoders that mix positions by other means than attention.
 
     Raises:
         Refusal: if the model cannot be asked in its dtype, is not the same when it is asked again, has a decoder that

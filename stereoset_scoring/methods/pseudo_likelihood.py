@@ -1,6 +1,6 @@
 """Masked language models: sums over the tokens of a whole sentence, each masked in its turn."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
 from stereoset_scoring.attribute import filled_context
@@ -36,6 +36,28 @@ class PseudoLikelihood:
         tokens, border = tokenizer.tokenize(whole_text(example, option)), len(example.context)
         positions = [i for i in tokens.ordinary if tokens.offsets[i][1] <= border]
         return tokens, positions, tokens.straddling(border)
+
+
+@dataclass(frozen=True)
+class MaskedConditional:
+    """Mean ln P over the option's tokens, each masked alone, after its context; at most 0.
+
+    A token is the option's if it reaches beyond the context. The beginning of a context that is too long for the model
+    may be left out.
+    """
+
+    name = "conditional"
+    source = "Salazar et al. 2020, of the option alone, as in the Portuguese StereoSet"
+
+    def recipes(self, example, tokenizer):
+        """One Recipe per option of an intersentence example."""
+        return [self._recipe(example, option, tokenizer) for option in example.options]
+
+    def _recipe(self, example, option, tokenizer):
+        tokens, positions, straddling = option_tokens(example, option, tokenizer)
+        context = range(tokens.ordinary[0], positions[0]) if positions else range(0)
+        rows = [replace(masked_row(tokens, i, {i}, tokenizer), optional=context) for i in positions]
+        return Recipe(tuple(rows), mean_log, straddling)
 
 
 @dataclass(frozen=True)
@@ -176,6 +198,13 @@ def whole_text(example, option):
     if example.task == "intrasentence":
         return filled_context(example, option)[0]
     return f"{example.context} {option.sentence}" if example.context else option.sentence
+
+
+def option_tokens(example, option, tokenizer):
+    """(tokens of context and option, positions of the option's, which reach beyond the context, how many straddle)."""
+    tokens, border = tokenizer.tokenize(whole_text(example, option)), len(example.context)
+    positions = [i for i in tokens.ordinary if tokens.offsets[i][1] > border]
+    return tokens, positions, tokens.straddling(border)
 
 
 def matcher(first, second):

@@ -16,12 +16,13 @@ from stereoset_scoring.methods.causal import (
 )
 from stereoset_scoring.methods.masked import MaskedLikelihood, WordL2R
 from stereoset_scoring.methods.next_sentence import NextSentence
-from stereoset_scoring.methods.permutation import PermutationLikelihood
+from stereoset_scoring.methods.permutation import PermutationConditional, PermutationLikelihood
 from stereoset_scoring.methods.pseudo_likelihood import (
     AUL,
     AULA,
     PLL,
     DifferingTokens,
+    MaskedConditional,
     PairPseudoLikelihood,
     PLLWordL2R,
     PseudoLikelihood,
@@ -38,13 +39,14 @@ from stereoset_scoring.methods.seq2seq import (
 )
 
 _WHOLE_SENTENCE = (PLL, PLLWordL2R, AUL, AULA)
-# (family, task) -> its methods; the first is the default, where methods say which models they fit, the first that does.
+# (family, task) -> its methods; the default is the first one that fits how the model was trained, where methods say so,
+# and whose head the checkpoint holds.
 METHODS = {
     ("masked", "intrasentence"): (MaskedLikelihood, PseudoLikelihood, WordL2R, *_WHOLE_SENTENCE),
-    ("masked", "intersentence"): (NextSentence, PseudoLikelihood, *_WHOLE_SENTENCE),
+    ("masked", "intersentence"): (NextSentence, PseudoLikelihood, MaskedConditional, *_WHOLE_SENTENCE),
     ("masked", "pairs"): (PairPseudoLikelihood, DifferingTokens, *_WHOLE_SENTENCE),
     ("permutation", "intrasentence"): (PermutationLikelihood,),
-    ("permutation", "intersentence"): (NextSentence,),
+    ("permutation", "intersentence"): (NextSentence, PermutationConditional),
     ("causal", "intrasentence"): (CausalLikelihood,),
     ("causal", "intersentence"): (Conditional, Joint, ConditionalShare, Gain, JointGain, Ratio, Quotient, NextSentence),
     ("causal", "pairs"): (PairJoint,),
@@ -130,6 +132,18 @@ def choose_method(family, task, name=None, preset=None, options=None, tokenizer=
 def _fits(method, tokenizer):
     """Whether a model was trained for a method, as far as its tokenizer tells; so it is where nothing is known."""
     return tokenizer is None or getattr(method, "fits", lambda _: True)(tokenizer)
+
+
+def heads_of(family, task, tokenizer=None):
+    """The head that each method of a task asks, the usual default's first: {method's name: kind of head}.
+
+    Those that only repeat a released code, or fit another model's training, are left out: they are nobody's default.
+    """
+    return {
+        method.name: getattr(method, "head", family)
+        for method in METHODS.get((family, task), ())
+        if not hasattr(method, "preset_only") and _fits(method, tokenizer)
+    }
 
 
 def preset_named(name):

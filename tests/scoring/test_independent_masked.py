@@ -8,6 +8,9 @@ import torch
 from transformers import BertForMaskedLM
 
 from stereoset_scoring import load_scorer
+from stereoset_scoring.examples import read_example
+from stereoset_scoring.methods.pseudo_likelihood import MaskedConditional
+from stereoset_scoring.tokens import Tokens
 
 CLOSE = 1e-10  # float64, in nats
 
@@ -106,6 +109,50 @@ def test_pseudo_likelihood_reads_the_context_before_the_whole_option(scorer_of, 
         expected.append(sum(hand.alone(ids, [i for i in own if spans[i][1] <= len(context)])))
     scores = scorer_of(name, method="pseudo_likelihood").score([row(context, sentences)])
     assert scores == [pytest.approx(expected, abs=CLOSE)]
+
+
+@every_model
+@each(INTERSENTENCE)
+def test_conditional_reads_the_option_after_its_context(scorer_of, by_hand, row, name, case):
+    context, sentences = case
+    hand, expected = by_hand(name), []
+    for sentence in sentences:
+        ids, spans, own = hand.tokens(f"{context} {sentence}")
+        values = hand.alone(ids, [i for i in own if spans[i][1] > len(context)])
+        expected.append(sum(values) / len(values))
+    scores = scorer_of(name, method="conditional").score([row(context, sentences)])
+    assert scores == [pytest.approx(expected, abs=CLOSE)]
+
+
+def test_conditional_leaves_out_the_beginning_of_a_context_that_is_too_long(scorer_of, by_hand, row):
+    context, sentences = "It was calm. " * 20 + "We met a teacher.", ["He was kind.", "She is tall and she is kind."]
+    hand, expected = by_hand("bert"), []
+    encoded = [hand.tokens(f"{context} {sentence}") for sentence in sentences]
+    excess = max(len(ids) for ids, *_ in encoded) - 64  # as much for both options
+    for ids, spans, own in encoded:
+        shorter = [ids[0], *ids[1 + excess :]]
+        positions = [i - excess for i in own if spans[i][1] > len(context)]
+        values = hand.alone(shorter, positions)
+        expected.append(sum(values) / len(values))
+    scorer = scorer_of("bert", method="conditional")
+    assert scorer.score([row(context, sentences)]) == [pytest.approx(expected, abs=CLOSE)]
+    assert scorer.plan([row(context, sentences)]).truncated == 1
+
+
+def test_token_that_straddles_the_border_is_the_options_and_counted(row):
+    class Joined:
+        """A tokenizer whose second of three tokens holds the end of the context and the beginning of the option."""
+
+        mask = (9, "[MASK]")
+
+        def tokenize(self, text):
+            return Tokens(text, (1, 2, 3), ((0, 3), (3, 9), (9, 12)), None, (False,) * 3, (0, 0, 0))
+
+    example = read_example(row("abcdef", ["ghijkl"]))  # "abcdef ghijkl", the border before the space
+    (recipe,) = MaskedConditional().recipes(example, Joined())
+    assert [one.reads for one in recipe.rows] == [((1, 2),), ((2, 3),)]
+    assert recipe.straddling == 1
+    assert recipe.rows[0].optional == range(1)
 
 
 @every_model

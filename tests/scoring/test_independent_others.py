@@ -110,6 +110,26 @@ def test_preset_of_xlnet_pastes_and_reads_the_content(scorer_of, intrasentence):
     assert scorer_of("xlnet", preset="stereoset", passage=PASSAGE).score(intrasentence) == expected
 
 
+@pytest.mark.parametrize("reading", DTYPE)
+def test_permutation_conditional_is_its_definition(scorer_of, xlnet, tokenizer_of, row, reading):
+    dtype, tokenizer, expected = DTYPE[reading], tokenizer_of("xlnet"), []
+    model, mask = xlnet(dtype), tokenizer.convert_tokens_to_ids("<mask>")
+    for context, sentences in INTERSENTENCE:
+        expected.append([])
+        for sentence in sentences:
+            whole = tokenizer(f"{context} {sentence}", return_offsets_mapping=True)
+            ids, spans = whole["input_ids"], whole["offset_mapping"]
+            logs = [
+                xlnet_by_hand(model, tokenizer, [*ids[:k], mask, *ids[-2:]], k, ids[k], PASSAGE, reading)
+                for k in range(len(ids) - 2)
+                if spans[k][1] > len(context)
+            ]
+            expected[-1].append(averaged(logs, "log"))
+    scorer = scorer_of("xlnet", dtype, method="conditional", reading=reading, passage=PASSAGE)
+    scores = scorer.score([row(*example) for example in INTERSENTENCE])
+    assert scores == [pytest.approx(one, abs=CLOSE[dtype]) for one in expected]
+
+
 def decoded(model, encoder, decoder):
     """(D, V) ln P at the positions of the decoder, its start token first."""
     with torch.no_grad():
@@ -253,6 +273,14 @@ BATCHED = [
 def test_batches_do_not_matter(scorer_of, intrasentence, name, options, max_tokens):
     expected = [scorer_of(name, "float32", **options).score([one])[0] for one in intrasentence]
     scores = scorer_of(name, "float32", max_tokens=max_tokens, **options).score(intrasentence[::-1])[::-1]
+    assert scores == [pytest.approx(one, abs=1e-4, rel=1e-5) for one in expected]
+
+
+@pytest.mark.parametrize("max_tokens", [200, 100_000])
+def test_batches_of_options_after_their_contexts_do_not_matter(scorer_of, intersentence, max_tokens):
+    options = {"method": "conditional", "passage": PASSAGE}
+    expected = [scorer_of("xlnet", "float32", **options).score([one])[0] for one in intersentence]
+    scores = scorer_of("xlnet", "float32", max_tokens=max_tokens, **options).score(intersentence[::-1])[::-1]
     assert scores == [pytest.approx(one, abs=1e-4, rel=1e-5) for one in expected]
 
 

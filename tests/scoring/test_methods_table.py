@@ -17,10 +17,10 @@ TASKS = ("intrasentence", "intersentence", "pairs")
 DEFINED = {
     # what SCORING defines, the default first; written out here, so that nothing vanishes from the table unseen
     ("masked", "intrasentence"): "likelihood pseudo_likelihood word_l2r pll pll_word_l2r aul aula",
-    ("masked", "intersentence"): "next_sentence pseudo_likelihood pll pll_word_l2r aul aula",
+    ("masked", "intersentence"): "next_sentence pseudo_likelihood conditional pll pll_word_l2r aul aula",
     ("masked", "pairs"): "pseudo_likelihood differing_tokens pll pll_word_l2r aul aula",
     ("permutation", "intrasentence"): "likelihood",
-    ("permutation", "intersentence"): "next_sentence",
+    ("permutation", "intersentence"): "next_sentence conditional",
     ("causal", "intrasentence"): "likelihood",
     ("causal", "intersentence"): "conditional joint conditional_share gain joint_gain ratio quotient next_sentence",
     ("causal", "pairs"): "joint",

@@ -44,7 +44,7 @@ def refused(*parts):
 ARGUMENTS = [
     # checkpoint, arguments, row, parts of the message
     ("gpt2", {"method": "pseudo_likelihood"}, INTRA, ["'pseudo_likelihood'", "causal", "choose", "likelihood"]),
-    ("bert", {"method": "conditional"}, INTER, ["'conditional'", "masked", "choose", "next_sentence"]),
+    ("bert", {"method": "joint"}, INTER, ["'joint'", "masked", "choose", "aul"]),
     ("gpt2", {"method": "likelihood"}, INTER, ["'likelihood'", "intersentence", "choose", "conditional"]),
     ("gpt2", {"method": {"intersentence": "nothing"}}, INTER, ["'nothing'", "choose", "conditional"]),
     ("bert", {"preset": "stereo"}, INTRA, ["'stereo'", "choose", "stereoset", "multilingual", "bias-bench"]),
@@ -61,7 +61,7 @@ ARGUMENTS = [
     ("bare", {"bos": "context"}, INTRA, ["bos='context'", "has none", "bos='none'"]),
     ("bare", {"bos": "released"}, INTRA, ["bos='released'", "has none", "bos='none'"]),
     ("bert", {"dtype": "float31"}, INTRA, ["'float31'", "choose", "float32"]),
-    ("roberta", {}, INTER, ["roberta", "next-sentence", "choose another method"]),
+    ("roberta", {"method": "next_sentence"}, INTER, ["roberta", "next-sentence", "choose another method"]),
     ("bert", {"max_tokens": 5}, INTRA, ["tokens", "max_tokens=5", "larger"]),
 ]
 
@@ -136,7 +136,7 @@ def test_an_encoder_decoder_without_a_sentinel_is_refused_where_one_is_asked_for
 def test_checkpoint_without_a_next_sentence_head_is_refused(folder, tmp_path, tokenizer_of, row):
     BertForMaskedLM.from_pretrained(folder("bert")).save_pretrained(tmp_path)
     tokenizer_of("bert").save_pretrained(tmp_path)
-    scorer = load_scorer(tmp_path, device="cpu")
+    scorer = load_scorer(tmp_path, device="cpu", method={"intersentence": "next_sentence"})
     scorer.score([row(*INTRA)])
     with refused(str(tmp_path), "next-sentence head", "weights missing", "random", "choose another"):
         scorer.score([row(*INTER)])
@@ -151,7 +151,8 @@ def test_checkpoint_without_a_language_model_head_is_refused(folder, tmp_path, t
 
 
 def test_masked_model_in_memory_has_no_next_sentence_head(folder, tokenizer_of, row):
-    scorer = load_scorer(model=BertForMaskedLM.from_pretrained(folder("bert")), tokenizer=tokenizer_of("bert"))
+    model = BertForMaskedLM.from_pretrained(folder("bert"))
+    scorer = load_scorer(model=model, tokenizer=tokenizer_of("bert"), method="next_sentence")
     with refused("BertForMaskedLM", "next-sentence head", "BertForNextSentencePrediction"):
         scorer.score([row(*INTER)])
 
@@ -159,13 +160,13 @@ def test_masked_model_in_memory_has_no_next_sentence_head(folder, tokenizer_of, 
 def test_masked_model_of_a_kind_without_next_sentence_heads_is_refused_in_memory(folder, tokenizer_of, row):
     model = RobertaForMaskedLM.from_pretrained(folder("roberta"))
     with refused("RobertaForMaskedLM", "next-sentence head"):
-        load_scorer(model=model, tokenizer=tokenizer_of("roberta")).score([row(*INTER)])
+        load_scorer(model=model, tokenizer=tokenizer_of("roberta"), method="next_sentence").score([row(*INTER)])
 
 
 def test_sentence_order_head_is_no_next_sentence_head(tokenizer_of, row):
     model = AlbertForPreTraining(AlbertConfig(embedding_size=8, **SMALL))
     with refused("AlbertForPreTraining", "next-sentence head"):
-        load_scorer(model=model, tokenizer=tokenizer_of("albert")).score([row(*INTER)])
+        load_scorer(model=model, tokenizer=tokenizer_of("albert"), method="next_sentence").score([row(*INTER)])
 
 
 def test_discriminator_is_no_masked_language_model(tokenizer_of, row):

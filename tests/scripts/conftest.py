@@ -3,8 +3,22 @@
 import importlib
 import runpy
 import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 
 import pytest
+
+
+def _conftest_of(folder):
+    """The conftest.py of another folder of tests, as a module."""
+    path = Path(__file__).resolve().parent.parent / folder / "conftest.py"
+    spec = spec_from_file_location(f"conftest_of_{folder}", path)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+folder = _conftest_of("scoring").folder  # folder(name): a tiny checkpoint, made at the first call
 
 
 @pytest.fixture

@@ -146,6 +146,7 @@ def test_a_published_file_becomes_the_published_table(run, shared, upstream):
         found = tuple(english[task]["all"][name] for name in ("ss", "lms", "icat"))
         assert found == pytest.approx(expected, abs=0.005)
     assert output["signature"] == "average:target|ties:strict|n:4229|version:1.0.0"
+    assert output["alarms"] == []
     text = run(shared / GPT2, "--data-dir", upstream).stdout
     assert re.search(r"^overall +all +4229 ", text, re.M)
     assert text.rstrip().endswith(output["signature"])
@@ -153,7 +154,9 @@ def test_a_published_file_becomes_the_published_table(run, shared, upstream):
 
 def test_a_published_translation_is_told_its_language(run, shared, upstream):
     arguments = (shared / GERMAN, "--language", "de", "--average", "example", "--data-dir", upstream, "--json")
-    german = json.loads(run(*arguments).stdout)["results"]["de"]
+    output = json.loads(run(*arguments).stdout)
+    german = output["results"]["de"]
+    assert output["alarms"] == []
     # Öztürk et al. 2023, Table 2, BERT, de
     assert german["intrasentence"]["all"]["count"] == 2103
     assert german["intrasentence"]["all"]["lms"] == pytest.approx(71.8, abs=0.005)
@@ -216,6 +219,47 @@ def test_a_partial_run_stays_partial(run, tmp_path):
     assert text.startswith(f"{tmp_path}, en  PARTIAL: first 4 examples of each task")
     assert "partial:first 4 examples of each task" in text.splitlines()[-1]
     assert json.loads(run(tmp_path, "--json").stdout)["results"]["en"]["overall"]["all"]["count"] == 8
+
+
+@pytest.mark.parametrize(
+    ("score", "kinds"),
+    [
+        (lambda label: 0.0, {"low lms", "ties"}),
+        (lambda label: float(label == "unrelated"), {"turned round", "ties"}),
+        (lambda label: ["unrelated", "anti-stereotype", "stereotype"].index(label), set()),
+    ],
+)
+def test_scores_that_say_nothing_raise_alarms(score_here, tmp_path, score, kinds):
+    rows = {task: load_sample(task) for task in TASKS}
+    scores = {task: {o["id"]: score(o["gold_label"]) for row in rows[task] for o in row["sentences"]} for task in TASKS}
+    write_predictions(tmp_path / "scores.json", scores)
+    (tmp_path / "run.json").write_text(json.dumps({"split": "sample"}))
+    output = json.loads(score_here(tmp_path, "--json", script="evaluate_scores.py"))
+    assert {alarm["alarm"] for alarm in output["alarms"]} == kinds
+    lines = [line for line in score_here(tmp_path, script="evaluate_scores.py").splitlines() if "WARNING" in line]
+    assert len(lines) == len(kinds)
+
+
+def test_what_the_record_of_a_run_knows_is_said_again(scripts):
+    record = {
+        "model": {"name": "some-chat", "chat_template": True},
+        "tasks": {
+            "intrasentence": {"method": "likelihood", "equal_options": 2, "unknown_tokens": 5, "text_tokens": 50},
+            "intersentence": {"method": "conditional", "fallback": "it holds no head", "truncated": 1},
+        },
+        "unscored": {"crows_pairs": "There is none.", "intrasentence_pairs": "There is none."},
+    }
+    report = scripts("report")
+    alarms = report.find_alarms(report.make_results(PARTS), PARTS, record)
+    found = [(alarm["alarm"], alarm["of"]) for alarm in alarms]
+    assert found[:2] == [("equal options", "intrasentence (en)"), ("unknown tokens", "intrasentence (en)")]
+    assert found[-1] == ("chat template", "some-chat")
+    assert report.find_notes(record) == [
+        "NOTE: intersentence: scored by conditional, not by the usual default, for it holds no head.",
+        "NOTE: 1 of intersentence: longer than the model, and so scored with the end of their context.",
+        "NOT SCORED: crows_pairs, intrasentence_pairs: There is none.",
+    ]
+    assert report.find_notes({}) == []
 
 
 def test_pairs_are_read_from_their_only_split(scripts, upstream):

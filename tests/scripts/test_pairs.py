@@ -46,6 +46,15 @@ def test_pairs_are_counted_by_bias_type_and_direction_in_one_pool(scripts):
     assert confidence["anti-stereotype"] == pytest.approx({"count": 1, "low": 20, "median": 20, "high": 20})
 
 
+def test_a_task_that_one_of_two_results_lacks_has_no_difference(scripts):
+    report = scripts("report")
+    both = report.make_results({"crows_pairs": (PAIRS, SCORES), "intrasentence_pairs": (PAIRS, SCORES)})
+    one = report.make_results({"intrasentence_pairs": (PAIRS, SCORES)})
+    for first, second in ((both, one), (one, both)):
+        lines = report.render_difference(first, second, "one", "other").strip().splitlines()
+        assert [line.split()[0] for line in lines[2:]] == ["intrasentence_pairs"]
+
+
 def test_confidences_stand_under_the_block_of_pairs(scripts):
     report = scripts("report")
     lines = report.render(report.make_results({"crows_pairs": (PAIRS, SCORES)}), "x").splitlines()

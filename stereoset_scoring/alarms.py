@@ -1,0 +1,199 @@
+"""Alarms: what in scores, data or tokens says that a table must not be read as it stands.
+
+Pure functions over plain data, without torch. Each is told what it judges, such as "intersentence (de)", and returns an
+alarm, {"alarm": its kind, "of": what it judges, "seen": the numbers, "words": these and what they mean}, or None.
+"""
+
+from collections import defaultdict
+from itertools import combinations
+from math import exp, fsum, lgamma, log
+
+from stereoset_scoring.examples import gold_labels, options_of
+
+NEAR_CHANCE = 60  # percent of lms; a random model has 50
+FAR_BELOW_CHANCE = 40
+TIES_OF_HALF_PRECISION = 0.05  # of the examples: GPT-2 in bfloat16 ties in 4.3 % of StereoSet's
+FORCED = 0.01  # of the examples: as many points of ss hang on them
+UNKNOWN = 0.03  # of the tokens
+BY_CHANCE = 0.01  # how likely a count is still taken for chance
+SURELY = 0.001
+KINDS = {
+    # kind: (what is seen, what it means)
+    "low lms": (
+        "WARNING: lms near chance (50)",
+        "a broken set-up rather than a bad model; check model, method and data before reading ss.",
+    ),
+    "turned round": (
+        "WARNING: lms far below chance (50)",
+        "the scores seem to be turned round; higher must mean preferred.",
+    ),
+    "ties": (
+        "WARNING: options of different texts score equal",
+        f"half precision explains {TIES_OF_HALF_PRECISION:.0%}; these scores do not tell options apart, and ss says "
+        "nothing: check model and tokenizer, or score in float32.",
+    ),
+    "equal options": (
+        "WARNING: options are equal as texts or as tokens",
+        "they tie under any model; the data repeats them, or the tokenizer cannot tell them apart.",
+    ),
+    "unknown tokens": (
+        "WARNING: tokens unknown to the tokenizer",
+        "the model does not see what it scores; give one that was made for this language and script.",
+    ),
+    "chat template": (
+        "NOTE: a chat template was not used",
+        "texts were scored as they are, as for a base model.",
+    ),
+}
+
+
+def low_lms(of, lms):
+    """An lms that a model without any knowledge might have: under 60.
+
+    Args:
+        of: what is judged.
+        lms: in percent; None where there are no unrelated options.
+    """
+    return None if lms is None or lms >= NEAR_CHANCE else _alarm("low lms", of, f"{lms:.1f} on {of}")
+
+
+def turned_round(of, lms, rows, scores):
+    """An lms under 40 that is no chance: of examples whose unrelated option is first or last, it is first too often.
+
+    By a sign test, one-sided, at 0.1 %; ties count for neither side.
+
+    Args:
+        of: what is judged.
+        lms: in percent; None where there are no unrelated options.
+        rows: rows of the data set.
+        scores: scores[i][j] of option j of row i.
+    """
+    if lms is None or lms >= FAR_BELOW_CHANCE:
+        return None
+    places = [_place_of_unrelated(row, of_row) for row, of_row in zip(rows, scores, strict=True)]
+    first, last = places.count("first"), places.count("last")
+    if at_least(first, first + last, 0.5) >= SURELY:
+        return None
+    return _alarm(
+        "turned round", of, f"{lms:.1f} on {of} with the unrelated option first {first} times and last {last} times"
+    )
+
+
+def many_ties(of, rows, scores):
+    """More examples in which options of different texts score equal than half precision explains.
+
+    Those are 5 % of the examples, or a number that is not above it by more than chance (one-sided, 1 %).
+
+    Args:
+        of: what is judged.
+        rows: rows of the data set.
+        scores: scores[i][j] of option j of row i.
+    """
+    tied = sum(False in _ties(row, of_row) for row, of_row in zip(rows, scores, strict=True))
+    if at_least(tied, len(rows), TIES_OF_HALF_PRECISION) >= BY_CHANCE:
+        return None
+    return _alarm("ties", of, f"in {tied} of {len(rows)} examples of {of}")
+
+
+def equal_options(of, equal, examples):
+    """Options that are the same to the model, and so tie whatever it knows, in more than one example of a hundred.
+
+    Args:
+        of: what is judged.
+        equal: how many examples have two options that are equal, as texts or as tokens.
+        examples: of how many.
+    """
+    return (
+        _alarm("equal options", of, f"in {equal} of {examples} examples of {of}") if equal > FORCED * examples else None
+    )
+
+
+def unknown_tokens(of, unknown, tokens):
+    """A tokenizer that does not know the text: more than 3 % of its tokens stand for anything unknown.
+
+    Args:
+        of: what is judged.
+        unknown: how many tokens of the options' texts are the unknown one.
+        tokens: of how many.
+    """
+    if unknown <= UNKNOWN * tokens:
+        return None
+    return _alarm("unknown tokens", of, f"{unknown} of {tokens} ({unknown / tokens:.1%}) of {of}")
+
+
+def unused_chat_template(of):
+    """A tokenizer with a chat template, whose model was given plain text.
+
+    Args:
+        of: the model's name.
+    """
+    return _alarm("chat template", of, f"that of {of}")
+
+
+def lines_of(alarms):
+    """Alarms as text, a line for each kind."""
+    seen = defaultdict(list)
+    for alarm in alarms:
+        seen[alarm["alarm"]].append(alarm["seen"])
+    return [_words(kind, ", ".join(some)) for kind, some in seen.items()]
+
+
+def equal_texts(rows, scores):
+    """How many examples have options of one text that score equal.
+
+    Args:
+        rows: rows of the data set.
+        scores: scores[i][j] of option j of row i.
+    """
+    return sum(True in _ties(row, of_row) for row, of_row in zip(rows, scores, strict=True))
+
+
+def at_least(count, trials, probability):
+    """The probability of at least so many successes, of so many trials that succeed with a probability each."""
+    if count <= 0:
+        return 1.0
+    return fsum(
+        exp(
+            lgamma(trials + 1)
+            - lgamma(k + 1)
+            - lgamma(trials - k + 1)
+            + k * log(probability)
+            + (trials - k) * log(1 - probability)
+        )
+        for k in range(count, trials + 1)
+    )
+
+
+def _alarm(kind, of, seen):
+    return {"alarm": kind, "of": of, "seen": seen, "words": _words(kind, seen)}
+
+
+def _words(kind, seen):
+    what, meaning = KINDS[kind]
+    return f"{what}, {seen}: {meaning}"
+
+
+def _ties(row, scores):
+    """Of each two options of an example that score equal: whether their texts are the same."""
+    options = options_of(row)
+    return [_alike(options[i], options[j]) for i, j in combinations(range(len(scores)), 2) if scores[i] == scores[j]]
+
+
+def _alike(first, second):
+    """Whether two options read the same, letter case and white space aside; a method may read the word alone."""
+    return any(_plain(first.get(part)) == _plain(second.get(part)) != "" for part in ("sentence", "word"))
+
+
+def _plain(text):
+    return " ".join((text or "").lower().split())
+
+
+def _place_of_unrelated(row, scores):
+    """Whether the unrelated option of an example comes "first" or "last" of all; None in between, or where it ties."""
+    by_label = dict(zip(gold_labels(row), scores, strict=True))
+    unrelated = by_label.pop("unrelated", None)
+    if unrelated is None or not by_label:
+        return None
+    if unrelated > max(by_label.values()):
+        return "first"
+    return "last" if unrelated < min(by_label.values()) else None
