@@ -219,11 +219,16 @@ def methods_table():
     lines = ["| kind of model | task | method | score | options | source |", "|---|---|---|---|---|---|"]
     for (family, task), methods in METHODS.items():
         for method in methods:
-            star = " *" if method is methods[0] or hasattr(method, "fits") else ""
+            star = " *" if method in _defaults(methods) else ""
             score = method.__doc__.strip().splitlines()[0].replace("|", "\\|")
             options = ", ".join(f"`{field.name}`" for field in fields(method)) or "-"
             lines.append(f"| {family} | {task} | `{method.name}`{star} | {score} | {options} | {method.source} |")
     return "\n".join(lines)
+
+
+def _defaults(methods):
+    """Of a task's methods, those that are the default for some model: all up to the first one that fits any."""
+    return methods[: 1 + next(i for i, method in enumerate(methods) if not hasattr(method, "fits"))]
 
 
 def changed_options(method):

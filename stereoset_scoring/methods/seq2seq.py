@@ -90,6 +90,11 @@ class TextToTextNextSentence:
     name = "next_sentence"
     source = "Öztürk et al. 2023, §4.2"
 
+    @staticmethod
+    def fits(tokenizer):
+        """Whether the model was trained so: where there are sentinels."""
+        return tokenizer.has_sentinel
+
     def recipes(self, example, tokenizer):
         """One Recipe per option of an intersentence example."""
         no, yes = (tokenizer.encode_bare(label) for label in ("0", "1"))
@@ -180,11 +185,6 @@ class Prefix:
 
     name = "prefix"
     source = "Raffel et al. 2020, §3.2.1"
-
-    @staticmethod
-    def fits(tokenizer):
-        """Whether the model can be asked so: every encoder-decoder can."""
-        return True
 
     def recipe_of(self, prefix, text, tokenizer):
         """The Recipe of the mean ln P of a text's tokens after a prefix.

@@ -23,6 +23,8 @@ from transformers import (
     AutoModelForNextSentencePrediction,
     AutoModelForSeq2SeqLM,
     AutoTokenizer,
+    BartConfig,
+    BartForConditionalGeneration,
     BertConfig,
     BertForPreTraining,
     GPT2Config,
@@ -286,6 +288,14 @@ def mt5_model(size):
     return t5_like(MT5Config, MT5ForConditionalGeneration, size)
 
 
+def bart_model(size):
+    sizes = {"d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 48, "decoder_ffn_dim": 48}
+    heads = {"encoder_attention_heads": 4, "decoder_attention_heads": 4}
+    ids = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 2}
+    config = BartConfig(vocab_size=size, max_position_embeddings=64, init_std=0.4, **sizes, **heads, **ids)
+    return BartForConditionalGeneration(config)
+
+
 CHECKPOINTS = {
     "bert": (wordpiece, bert_model),
     "roberta": (roberta_tokenizer, roberta_model),
@@ -296,6 +306,7 @@ CHECKPOINTS = {
     "xlnet": (xlnet_tokenizer, xlnet_model),
     "t5": (t5_tokenizer, t5_model),
     "mt5": (mt5_tokenizer, mt5_model),
+    "bart": (roberta_tokenizer, bart_model),
 }
 
 

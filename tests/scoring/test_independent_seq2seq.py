@@ -444,7 +444,7 @@ def test_method_that_is_not_the_default_is_its_definition(asked, rows_of, name, 
 
 
 @TASKS
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", ["led", "mbart", "nllb-moe", "switch that drops tokens", "t5gemma", "fnet and gpt2"])
 def test_scores_do_not_depend_on_the_batch(asked, rows_of, name, task):
     model, tokenizer = asked(name, "float32")
     rows = [{**row, "id": f"{row['id']}-{i}"} for i, row in enumerate(rows_of(task) * 2)]

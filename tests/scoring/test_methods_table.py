@@ -118,7 +118,8 @@ def test_every_method_has_a_line_with_its_sources_and_options():
 @pytest.mark.parametrize(("family", "task", "name"), RUNS)
 def test_method_runs_where_it_is_defined(scorer_of, rows, family, task, name):
     preset = "stereoset" if name == "quotient" else None
-    scores = scorer_of(TINY[family], method=name, preset=preset, **SHORT.get(family, {})).score(rows(task))
+    checkpoint = "bart" if name == "denoising" else TINY[family]  # a T5 has no mask
+    scores = scorer_of(checkpoint, method=name, preset=preset, **SHORT.get(family, {})).score(rows(task))
     assert [len(one) for one in scores] == [len(one["sentences"]) for one in rows(task)]
     assert torch.tensor([score for one in scores for score in one]).isfinite().all()
     assert len({score for one in scores for score in one}) > len(rows(task))  # not one number for all
