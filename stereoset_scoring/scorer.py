@@ -247,7 +247,8 @@ def load_scorer(
     # Here, for importing them takes seconds and reading what a scorer is should not.
     import torch
 
-    from stereoset_scoring.loading import Checkpoint, ModelInMemory
+    from stereoset_scoring.checkpoints.checkpoint import Checkpoint
+    from stereoset_scoring.checkpoints.in_memory import ModelInMemory
 
     if (name is None) == (model is None) or (model is None) != (tokenizer is None):
         raise ValueError("Give load_scorer either the name of a checkpoint, or a model and its tokenizer.")

@@ -19,7 +19,8 @@ from transformers import (
 )
 
 from stereoset_scoring import load_scorer
-from stereoset_scoring.loading import family_of, fingerprint
+from stereoset_scoring.checkpoints.families import family_of
+from stereoset_scoring.checkpoints.fingerprints import fingerprint
 from stereoset_scoring.rows import Row
 from stereoset_scoring.runner import Unreadable
 

@@ -1,0 +1,48 @@
+"""The dtype of a model's weights."""
+
+import re
+
+import torch
+
+from stereoset_scoring.refusal import Refusal
+
+
+def dtype_named(dtype):
+    """A torch dtype of its name; "auto", or None, is the checkpoint's own: "auto".
+
+    Raises:
+        Refusal: if there is no floating-point dtype of that name.
+    """
+    if dtype is None or dtype == "auto" or isinstance(dtype, torch.dtype):
+        return dtype or "auto"
+    found = getattr(torch, str(dtype), None)
+    if not isinstance(found, torch.dtype) or not found.is_floating_point:
+        raise Refusal(f"There is no dtype {dtype!r}: choose auto, float32, bfloat16, float16 or float64.")
+    return found
+
+
+def cast(model, dtype):
+    """All of a loaded model in one dtype, but for what it wants wider.
+
+    Weights that the library leaves in another dtype than asked for, as old code declares them, are cast too. What a
+    model names because half precision overflows or spoils it (T5's last feed-forward product, a router's bias) stays
+    as it was loaded; and so do computed buffers, such as the frequencies of rotary positions, unless they are narrower.
+    """
+    kept = _kept_wider(model, dtype)
+    for name, weight in model.named_parameters():
+        if weight.is_floating_point() and weight.device.type != "meta" and not kept(name):
+            weight.data = weight.data.to(dtype)
+    for buffer in model.buffers():
+        if buffer.is_floating_point() and buffer.device.type != "meta":
+            buffer.data = buffer.data.to(torch.promote_types(buffer.dtype, dtype))
+
+
+def _kept_wider(model, dtype):
+    """From a weight's name to whether the model wants it in float32 where the rest is in a dtype."""
+    patterns = set()
+    if dtype in (torch.float16, torch.bfloat16):
+        patterns.update(getattr(model, "_keep_in_fp32_modules_strict", None) or ())
+    if dtype == torch.float16:
+        patterns.update(getattr(model, "_keep_in_fp32_modules", None) or ())
+    expressions = [re.compile(pattern.replace("*", ".*")) for pattern in patterns]  # as the library reads them
+    return lambda name: any(expression.search(name) for expression in expressions)
