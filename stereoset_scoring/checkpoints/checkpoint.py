@@ -1,13 +1,15 @@
 """A checkpoint of the hub or of a folder, as a source of heads."""
 
-from transformers import AutoConfig, AutoTokenizer
-from transformers.utils.hub import cached_file, extract_commit_hash
+from transformers import AutoTokenizer
 
-from stereoset_scoring.checkpoints.families import auto_class, family_of, knows
+from stereoset_scoring.checkpoints.adapters import find_adapter
+from stereoset_scoring.checkpoints.families import family_of, knows
 from stereoset_scoring.checkpoints.heads import Head, how_to_train, make_engine, without_adapter, words
 from stereoset_scoring.checkpoints.next_sentence_head import NextSentenceModel, find_trained_head
+from stereoset_scoring.checkpoints.opening import open_weights
 from stereoset_scoring.checkpoints.placement import default_device, spread
 from stereoset_scoring.checkpoints.precision import cast, dtype_named
+from stereoset_scoring.checkpoints.repository import Repository
 from stereoset_scoring.refusal import Refusal
 from stereoset_scoring.tokens import Tokenizer
 
@@ -33,6 +35,7 @@ class Checkpoint:
         trained: how the next-sentence head was trained that was given or that the checkpoint is: a HeadSpec; None
             where there is none.
         commit: the hub's commit that the files come from; None for a folder.
+        base: the hub id or folder of the model that this is an adapter of; None for a whole model.
 
     Raises:
         Refusal: if it is a kind of model that has no methods here, or shall go to two places.
@@ -55,26 +58,24 @@ class Checkpoint:
         gpus_per_model=None,
         quantization_config=None,
     ):
-        self.name, self.revision, self.dtype = str(name), revision, dtype_named(dtype)
-        self._attention, self._compile = attention, compile
+        own = Repository(name, revision, trust_remote_code)
+        self.name, self.revision, self.commit = own.name, revision, own.commit
+        self.dtype, self._attention, self._compile = dtype_named(dtype), attention, compile
         self._spread = spread(device, device_map, gpus_per_model)
         self._quantization = {} if quantization_config is None else {"quantization_config": quantization_config}
         self.device = default_device() if device is None else device
-        try:
-            # The commit first, so that all files are of one state of the repository.
-            self.commit = extract_commit_hash(cached_file(self.name, "config.json", revision=revision), None)
-            self._where = {"revision": self.commit or revision, "trust_remote_code": trust_remote_code}
-            self.config = AutoConfig.from_pretrained(self.name, **self._where)
-        except OSError as error:
-            raise OSError(
-                f"{self.name} is neither a folder with a model nor within reach on the hub: check the name, or "
-                f"download the model first ({str(error).splitlines()[0]})"
-            ) from error
+        self._adapter = find_adapter(own)
+        self._base = own if self._adapter is None else self._adapter.base()
+        self.base = None if self._adapter is None else self._base.name
+        self.config = self._base.config
         self._trained_head = find_trained_head(self.name, next_sentence_head, next_sentence_pooling, revision)
         self.trained = self._trained_head and self._trained_head.spec
         self.next_sentence_head = self._trained_head and self._trained_head.path
         self.family = self._family(alone=next_sentence_head is None)
-        self.tokenizer = Tokenizer(AutoTokenizer.from_pretrained(self.name, **self._where))
+        if self._adapter is not None:
+            self._adapter.check(self.family)
+        spoken = own if self._adapter is None or own.file("tokenizer_config.json") else self._base
+        self.tokenizer = Tokenizer(AutoTokenizer.from_pretrained(spoken.name, **spoken.where))
         self._heads = {}
 
     def _family(self, alone):
@@ -99,16 +100,8 @@ class Checkpoint:
 
     def _load(self, kind):
         if kind == "next_sentence" and self._trained_head is not None:
-            if self._spread or self._quantization:
-                raise Refusal(
-                    f"{self._trained_head.path} is a trained next-sentence head, which is neither spread over devices "
-                    "nor quantized: load it on one device."
-                )
-            model, dropped = self._trained_head.load(
-                self.config, self.dtype, self._where["trust_remote_code"], self._attention
-            )
-            return self._head(kind, model.to(self.device), dropped)
-        if not knows(kind, self.config) and not self._where["trust_remote_code"]:
+            return self._load_trained(kind)
+        if not knows(kind, self.config) and not self._base.trust_remote_code:
             raise Refusal(
                 f"A {self.config.model_type} model has no {words(kind)} head: choose another method or checkpoint"
                 f"{how_to_train(kind)}."
@@ -118,27 +111,24 @@ class Checkpoint:
             how["device_map"] = {"": self.device}  # quantized weights do not move afterwards
         if self._attention is not None:
             how["attn_implementation"] = self._attention
-        try:
-            model, report = auto_class(kind, self.config).from_pretrained(
-                self.name, dtype=self.dtype, output_loading_info=True, **how, **self._where
-            )
-        except ImportError as error:
-            raise Refusal(
-                f"{self.name} cannot be loaded with {', '.join(how)}, for a library is missing: install it, or leave "
-                f"the option out ({' '.join(str(error).split())})."
-            ) from error
-        lacking = sorted(report["missing_keys"]) + sorted(str(key) for key in report["mismatched_keys"])
-        if lacking:
-            raise Refusal(
-                f"{self.name} holds no {words(kind)} head that fits ({len(lacking)} weights missing, first "
-                f"{lacking[0]!r}), and a random one says nothing: choose another method or checkpoint"
-                f"{how_to_train(kind)}."
-            )
+        model, report = open_weights(self._base, kind, self.dtype, how)
         if not self._quantization and self.dtype != "auto":
             cast(model, self.dtype)
+        if self._adapter is not None:
+            model = self._adapter.put_on(model, "auto" if self._quantization else self.dtype)
         if "device_map" not in how:
             model = model.to(self.device)
         return self._head(kind, model, report["unexpected_keys"])
+
+    def _load_trained(self, kind):
+        head = self._trained_head
+        if self._spread or self._quantization or self._adapter:
+            raise Refusal(
+                f"{head.path} is a trained next-sentence head, which is neither spread over devices nor quantized, and "
+                "takes no adapter: load it on one device."
+            )
+        model, dropped = head.load(self.config, self.dtype, self._base.trust_remote_code, self._attention)
+        return self._head(kind, model.to(self.device), dropped)
 
     def _head(self, kind, model, unexpected):
         if self._compile:

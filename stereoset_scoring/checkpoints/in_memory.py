@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from accelerate.utils import extract_model_from_parallel
 from torch import nn
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, ProcessorMixin
 from transformers.models.auto.modeling_auto import MODEL_FOR_PRETRAINING_MAPPING_NAMES
 
 from stereoset_scoring.checkpoints.families import architectures_of, family_of, knows
@@ -22,7 +22,7 @@ class ModelInMemory:
 
     Args:
         model: a transformers model with a language-model head, or a wrapper around one.
-        tokenizer: its hub tokenizer.
+        tokenizer: its hub tokenizer, or the processor that holds it.
 
     Raises:
         Refusal: if it is no transformers model, or a kind that has no methods here.
@@ -35,7 +35,7 @@ class ModelInMemory:
         self.model, self.config = model, model.config
         self._classes = [one.__name__ for one in type(without_adapter(model)).__mro__]
         self.name = self.config.name_or_path or type(model).__name__
-        self.tokenizer = Tokenizer(tokenizer)
+        self.tokenizer = Tokenizer(tokenizer.tokenizer if isinstance(tokenizer, ProcessorMixin) else tokenizer)
         self.trained = model.spec if isinstance(model, NextSentenceModel) else None
         self.family = "next_sentence" if self.trained else family_of(self.config, self._classes)
         self._heads = {}

@@ -13,8 +13,9 @@ from torch import nn
 from transformers import AutoModel
 from transformers.modeling_outputs import NextSentencePredictorOutput
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, MODEL_FOR_MASKED_LM_MAPPING_NAMES
-from transformers.utils import cached_file
 
+from stereoset_scoring.checkpoints.precision import cast
+from stereoset_scoring.checkpoints.repository import find_file, read_json_object
 from stereoset_scoring.checkpoints.weight_files import read_weights
 from stereoset_scoring.refusal import Refusal
 
@@ -97,7 +98,8 @@ class TrainedHead:
         model.load_state_dict({name: weights[name] for name in needed})
         if dtype == "auto":
             dtype = weights["nsp_head.0.weight"].dtype
-        return model.to(dtype), sorted(dropped)
+        cast(model, dtype)
+        return model, sorted(dropped)
 
 
 class NextSentenceModel(nn.Module):
@@ -200,19 +202,22 @@ def find_trained_head(name, path=None, pooling=None, revision=None):
         raise Refusal(f"There is no next-sentence head at {path}: give a folder, or a .pth or .safetensors file.")
     if path is not None and Path(path).is_file():
         return TrainedHead(str(path), HeadSpec(pooling=pooling))
-    described = _file_of(name if path is None else path, SPEC_FILE, revision)
+    described = find_file(name if path is None else path, SPEC_FILE, revision)
     if described is None:
         if path is not None:
             raise Refusal(f"{path} has no {SPEC_FILE}, so it holds no trained next-sentence head: train one first.")
         return None
-    weights = _file_of(name if path is None else path, WEIGHTS_FILE, revision)
+    weights = find_file(name if path is None else path, WEIGHTS_FILE, revision)
     if weights is None:
         raise Refusal(f"{path or name} has a {SPEC_FILE} and no {WEIGHTS_FILE}: copy the whole folder.")
-    description = json.loads(Path(described).read_text(encoding="utf-8"))
+    description = read_json_object(described)
     known = {field.name for field in fields(HeadSpec)}
-    if not isinstance(description, dict) or description.keys() != known:
+    if description.keys() != known:
         raise Refusal(f"{described} must hold {', '.join(sorted(known))} and nothing else: restore the file.")
-    return TrainedHead(weights, HeadSpec(**description))
+    try:
+        return TrainedHead(weights, HeadSpec(**description))
+    except Refusal as reason:
+        raise Refusal(f"{described} describes no head that there is: restore the file ({reason})") from reason
 
 
 def save_trained_head(folder, model, tokenizer):
@@ -245,14 +250,3 @@ def _make_room_for_padding(core, weights):
 
 def _has_pooler(core):
     return getattr(core, "pooler", None) is not None
-
-
-def _file_of(name, file, revision):
-    """Path of a file of a folder or a hub checkpoint; None where it has none within reach."""
-    return cached_file(
-        str(name),
-        file,
-        revision=revision,
-        _raise_exceptions_for_missing_entries=False,
-        _raise_exceptions_for_connection_errors=False,
-    )

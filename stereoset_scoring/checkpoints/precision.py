@@ -1,10 +1,17 @@
 """The dtype of a model's weights."""
 
 import re
+from itertools import chain
 
 import torch
 
 from stereoset_scoring.refusal import Refusal
+
+# Where the library's models name what they want in float32, by the dtype of the rest.
+WISHES = {
+    torch.float16: ("_keep_in_fp32_modules", "_keep_in_fp32_modules_strict"),
+    torch.bfloat16: ("_keep_in_fp32_modules_strict",),
+}
 
 
 def dtype_named(dtype):
@@ -32,17 +39,24 @@ def cast(model, dtype):
     for name, weight in model.named_parameters():
         if weight.is_floating_point() and weight.device.type != "meta" and not kept(name):
             weight.data = weight.data.to(dtype)
-    for buffer in model.buffers():
-        if buffer.is_floating_point() and buffer.device.type != "meta":
-            buffer.data = buffer.data.to(torch.promote_types(buffer.dtype, dtype))
+    _widen(model.buffers(), dtype)
+
+
+def widen(model, dtype):
+    """Weights and buffers in a dtype where they are narrower; what is wider stays as it is."""
+    _widen((*model.parameters(), *model.buffers()), dtype)
+
+
+def _widen(tensors, dtype):
+    for tensor in tensors:
+        if tensor.is_floating_point() and tensor.device.type != "meta":
+            tensor.data = tensor.data.to(torch.promote_types(tensor.dtype, dtype))
 
 
 def _kept_wider(model, dtype):
     """From a weight's name to whether the model wants it in float32 where the rest is in a dtype."""
-    patterns = set()
-    if dtype in (torch.float16, torch.bfloat16):
-        patterns.update(getattr(model, "_keep_in_fp32_modules_strict", None) or ())
-    if dtype == torch.float16:
-        patterns.update(getattr(model, "_keep_in_fp32_modules", None) or ())
+    lists = WISHES.get(dtype, ())
+    asked = [getattr(part, wishes, None) or () for part in model.modules() for wishes in lists]
+    patterns = set(chain.from_iterable(asked))
     expressions = [re.compile(pattern.replace("*", ".*")) for pattern in patterns]  # as the library reads them
     return lambda name: any(expression.search(name) for expression in expressions)
