@@ -35,9 +35,7 @@ class Adapter:
         self.repository, self._task = repository, described.get("task_type")
         self._base, self._base_revision = described.get("base_model_name_or_path"), described.get("revision")
         if find_spec("peft") is None:
-            raise Refusal(
-                f"{self.name} is an adapter, and PEFT is missing: install it (pip install 'stereoset[peft]')."
-            )
+            raise Refusal(f"{self.name} is an adapter of PEFT, which is missing: pip install 'stereoset[peft]'.")
         if self._task in WITHOUT_WORDS:
             raise Refusal(f"{self.name} is an adapter for {self._task}, without words: give one of a language model.")
 
@@ -99,8 +97,8 @@ class Adapter:
         astray = [*report.missing_keys, *report.unexpected_keys]
         if astray:
             raise Refusal(
-                f"The adapter {self.name} does not fit {self._base} ({len(astray)} weights missing or unexpected, first "
-                f"{astray[0]!r}): give the base that it was learned on."
+                f"The adapter {self.name} does not fit {self._base} ({len(astray)} weights missing or unexpected, "
+                f"first {astray[0]!r}): give the base that it was learned on."
             )
         if dtype != "auto":
             widen(adapted, dtype)

@@ -12,12 +12,12 @@ from transformers.models.auto.modeling_auto import (
     MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
     MODEL_FOR_CTC_MAPPING_NAMES,
     MODEL_FOR_MASKED_LM_MAPPING_NAMES,
-    MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES,
     MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING_NAMES,
     MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES,
     MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES,
     MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING_NAMES,
 )
+from transformers.models.auto.modeling_auto import MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES as MULTIMODAL
 
 from stereoset_scoring.refusal import Refusal
 
@@ -32,7 +32,7 @@ DOORS = {
             kind: name for kind, name in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.items() if kind != "xlnet"
         },
         # Text, and images or sound, from which a language model goes on: asked with text alone.
-        AutoModelForMultimodalLM: MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES,
+        AutoModelForMultimodalLM: MULTIMODAL,
         # One class for masked and causal models, which a flag of the configuration tells apart.
         AutoModelForMaskedLM: {"flaubert": MODEL_FOR_MASKED_LM_MAPPING_NAMES["flaubert"]},
     },
@@ -120,6 +120,6 @@ def _known(family, config):
     kind = config.model_type
     if kind in LISTENERS:
         raise Refusal(f"A {kind} model writes down speech and cannot be asked about text: give a language model.")
-    if kind in MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES:
+    if kind in MULTIMODAL:
         raise Refusal(f"A {kind} model encodes images and cannot be asked about text alone: give a language model.")
     raise Refusal(f"A {kind} model has no language-model head: give a masked or a causal language model.")

@@ -3,8 +3,18 @@
 import inspect
 from functools import cached_property
 
+import torch
+
+from stereoset_scoring.checkpoints.families import MULTIMODAL
 from stereoset_scoring.checkpoints.fingerprints import fingerprint
+from stereoset_scoring.checkpoints.repository import in_short
+from stereoset_scoring.engines.continuation import ContinuationEngine
+from stereoset_scoring.engines.devices import input_device
 from stereoset_scoring.engines.kinds import ENGINES
+from stereoset_scoring.refusal import Refusal
+
+# Models that see a given beginning in both directions, and go on from it causally.
+PREFIXED = ("paligemma",)
 
 WORDS = {"masked": "masked-language-model", "causal": "causal-language-model", "seq2seq": "encoder-decoder"}
 
@@ -45,7 +55,28 @@ def make_engine(kind, model, tokenizer):
     """
     pad = tokenizer.hub.pad_token_id
     accepts = inspect.signature(without_adapter(model).forward).parameters
-    return ENGINES[kind](model, 0 if pad is None else pad, accepts)
+    if kind == "causal" and model.config.model_type in MULTIMODAL:
+        _ask_with_text_alone(model)
+    engine = ContinuationEngine if model.config.model_type in PREFIXED else ENGINES[kind]
+    return engine(model, 0 if pad is None else pad, accepts)
+
+
+@torch.no_grad()
+def _ask_with_text_alone(model):
+    """Try a multimodal model on two tokens.
+
+    Raises:
+        Refusal: if it cannot go without an image or a sound.
+    """
+    ids = torch.tensor([[1, 2]], device=input_device(model))
+    try:
+        with torch.random.fork_rng():  # a model in training draws its dropout
+            model(input_ids=ids, attention_mask=torch.ones_like(ids))
+    except (TypeError, ValueError, AttributeError) as error:
+        raise Refusal(
+            f"A {model.config.model_type} model cannot be asked with text alone: give a language model "
+            f"({in_short(error)})."
+        ) from error
 
 
 def without_adapter(model):

@@ -25,8 +25,8 @@ def open_weights(repository, kind, dtype, how):
     lacking = sorted(report["missing_keys"]) + sorted(key for key, *_ in report["mismatched_keys"])
     if lacking:
         raise Refusal(
-            f"{repository.name} holds no {words(kind)} head that fits ({len(lacking)} weights missing, first "
-            f"{lacking[0]!r}), and a random one says nothing: choose another method or checkpoint{how_to_train(kind)}."
+            f"{repository.name} holds no {words(kind)} head that fits ({len(lacking)} weights missing or of another "
+            f"shape, first {lacking[0]!r}), and a random one says nothing: choose another method or checkpoint{how_to_train(kind)}."
         )
     return model, report
 

@@ -60,16 +60,12 @@ class Repository:
             )
         if foreign and not self.trust_remote_code:
             kind = described.get("model_type")
-            told = (
-                f"names the model type {kind!r}, which this transformers does not know" if kind else "has no model_type"
-            )
+            told = f"names a model type {kind!r} that this transformers does not know" if kind else "has no model_type"
             raise Refusal(f"{path} {told}: give the folder of a transformers model, or update transformers.")
         try:
             return AutoConfig.from_pretrained(self.name, **self.where)
         except (ValueError, TypeError, KeyError, AttributeError, StrictDataclassError) as error:
-            raise Refusal(
-                f"{path} describes no model that can be made: restore the file ({in_short(error)})."
-            ) from error
+            raise Refusal(f"{path} describes no possible model: restore the file ({in_short(error)}).") from error
 
     def _required(self, name):
         """The path of a file.
@@ -78,12 +74,18 @@ class Repository:
             OSError: if it is not within reach.
         """
         try:
-            return cached_file(self.name, name, revision=self.revision)
+            path = cached_file(self.name, name, revision=self.revision)
         except OSError as error:
-            raise OSError(
-                f"{self.name} is neither a folder with a model nor within reach on the hub: check the name, or "
-                f"download the model first ({str(error).splitlines()[0]})"
-            ) from error
+            raise self._unreachable(str(error).splitlines()[0]) from error
+        if path is None:  # in a folder the library tolerates that
+            raise self._unreachable(f"there is no {name}")
+        return path
+
+    def _unreachable(self, why):
+        return OSError(
+            f"{self.name} is neither a folder with a model nor within reach on the hub: check the name, or "
+            f"download the model first ({why})"
+        )
 
 
 def find_file(name, file, revision=None):
