@@ -94,7 +94,9 @@ class Adapter:
                 f"The adapter {self.name} cannot be put on {self._base}: give the base that it was learned on, or save "
                 f"the adapter again ({in_short(error)})."
             ) from error
-        astray = [*report.missing_keys, *report.unexpected_keys]
+        # What a learned prompt loads by itself the report calls unexpected.
+        prompted = adapted.active_peft_config.is_prompt_learning
+        astray = [*report.missing_keys, *(() if prompted else report.unexpected_keys)]
         if astray:
             raise Refusal(
                 f"The adapter {self.name} does not fit {self._base} ({len(astray)} weights missing or unexpected, "

@@ -8,7 +8,7 @@ from stereoset_scoring.checkpoints.heads import Head, how_to_train, make_engine,
 from stereoset_scoring.checkpoints.next_sentence_head import NextSentenceModel, find_trained_head
 from stereoset_scoring.checkpoints.opening import open_weights
 from stereoset_scoring.checkpoints.placement import default_device, spread
-from stereoset_scoring.checkpoints.precision import cast, dtype_named
+from stereoset_scoring.checkpoints.precision import cast, dtype_named, suit
 from stereoset_scoring.checkpoints.repository import Repository
 from stereoset_scoring.refusal import Refusal
 from stereoset_scoring.tokens import Tokenizer
@@ -114,6 +114,7 @@ class Checkpoint:
         model, report = open_weights(self._base, kind, self.dtype, how)
         if not self._quantization and self.dtype != "auto":
             cast(model, self.dtype)
+        suit(model)
         if self._adapter is not None:
             model = self._adapter.put_on(model, "auto" if self._quantization else self.dtype)
         if "device_map" not in how:

@@ -8,6 +8,7 @@ import torch
 from stereoset_scoring.checkpoints.families import MULTIMODAL
 from stereoset_scoring.checkpoints.fingerprints import fingerprint
 from stereoset_scoring.checkpoints.repository import in_short
+from stereoset_scoring.engines.budget import ran_out_of_memory
 from stereoset_scoring.engines.continuation import ContinuationEngine
 from stereoset_scoring.engines.devices import input_device
 from stereoset_scoring.engines.kinds import ENGINES
@@ -55,26 +56,38 @@ def make_engine(kind, model, tokenizer):
     """
     pad = tokenizer.hub.pad_token_id
     accepts = inspect.signature(without_adapter(model).forward).parameters
-    if kind == "causal" and model.config.model_type in MULTIMODAL:
-        _ask_with_text_alone(model)
+    if kind in ("masked", "permutation", "causal"):
+        _try_on_two_tokens(kind, model)
     engine = ContinuationEngine if model.config.model_type in PREFIXED else ENGINES[kind]
     return engine(model, 0 if pad is None else pad, accepts)
 
 
 @torch.no_grad()
-def _ask_with_text_alone(model):
-    """Try a multimodal model on two tokens.
+def _try_on_two_tokens(kind, model):
+    """Ask a model that may want more than text, or may not be made for its dtype.
 
     Raises:
-        Refusal: if it cannot go without an image or a sound.
+        Refusal: if it cannot go without an image or a sound, or not in float64.
     """
+    model_type = model.config.model_type
+    multimodal, wide = kind == "causal" and model_type in MULTIMODAL, model.dtype == torch.float64
+    if not multimodal and not wide:
+        return
     ids = torch.tensor([[1, 2]], device=input_device(model))
     try:
         with torch.random.fork_rng():  # a model in training draws its dropout
             model(input_ids=ids, attention_mask=torch.ones_like(ids))
     except (TypeError, ValueError, AttributeError) as error:
+        if not multimodal:
+            raise
         raise Refusal(
-            f"A {model.config.model_type} model cannot be asked with text alone: give a language model "
+            f"A {model_type} model cannot be asked with text alone: give a language model ({in_short(error)})."
+        ) from error
+    except RuntimeError as error:
+        if not wide or ran_out_of_memory(error):
+            raise
+        raise Refusal(
+            f"A {model_type} model cannot be computed in float64: choose another dtype, such as float32 "
             f"({in_short(error)})."
         ) from error
 

@@ -10,6 +10,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_PRETRAINING_MAPPING
 from stereoset_scoring.checkpoints.families import architectures_of, family_of, knows
 from stereoset_scoring.checkpoints.heads import Head, make_engine, without_adapter, words
 from stereoset_scoring.checkpoints.next_sentence_head import NextSentenceModel
+from stereoset_scoring.checkpoints.precision import takes_its_dtype
 from stereoset_scoring.engines.devices import input_device
 from stereoset_scoring.refusal import Refusal
 from stereoset_scoring.tokens import Tokenizer
@@ -61,6 +62,11 @@ class ModelInMemory:
                 raise Refusal(
                     f"A {self._classes[0]} in memory has no {words(kind)} head: choose another method, or give "
                     f"a {' or a '.join(architectures_of(kind, self.config)) or 'model that has one'}."
+                )
+            if not takes_its_dtype(without_adapter(self.model)):
+                raise Refusal(
+                    f"The experts of a {self._classes[0]} cannot be computed in float64: give it in float32, or call "
+                    "its set_experts_implementation('eager') before."
                 )
             self._heads[kind] = Head(make_engine(kind, self.model, self.tokenizer))
         return self._heads[kind]

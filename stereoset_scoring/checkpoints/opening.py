@@ -26,7 +26,8 @@ def open_weights(repository, kind, dtype, how):
     if lacking:
         raise Refusal(
             f"{repository.name} holds no {words(kind)} head that fits ({len(lacking)} weights missing or of another "
-            f"shape, first {lacking[0]!r}), and a random one says nothing: choose another method or checkpoint{how_to_train(kind)}."
+            f"shape, first {lacking[0]!r}), and a random one says nothing: choose another method or checkpoint"
+            f"{how_to_train(kind)}."
         )
     return model, report
 

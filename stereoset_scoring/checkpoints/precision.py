@@ -42,6 +42,18 @@ def cast(model, dtype):
     _widen(model.buffers(), dtype)
 
 
+def suit(model):
+    """Have a mixture of experts computed by plain products where the fused ones take no weights of its dtype."""
+    if not takes_its_dtype(model):
+        model.set_experts_implementation("eager")
+
+
+def takes_its_dtype(model):
+    """Whether what computes a model takes its dtype: the fused products of experts take no float64."""
+    mixture = getattr(model, "_can_set_experts_implementation", lambda: False)()
+    return model.dtype != torch.float64 or not mixture or model.config._experts_implementation == "eager"
+
+
 def widen(model, dtype):
     """Weights and buffers in a dtype where they are narrower; what is wider stays as it is."""
     _widen((*model.parameters(), *model.buffers()), dtype)

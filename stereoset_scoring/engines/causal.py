@@ -14,6 +14,15 @@ class CausalEngine(LanguageModelEngine):
     """Causal models; the rows of a unit are packed, so that what they share is computed once."""
 
     @cached_property
+    def padding_is_inert(self):
+        """As Engine; in float64 a place of the padding whose window holds padding alone is NaN, and spreads.
+
+        What masks it is too large for the float32 of an eager attention's softmax.
+        """
+        window = getattr(self.model.config.get_text_config(), "sliding_window", None)
+        return window is None or self.model.dtype != torch.float64
+
+    @cached_property
     @torch.no_grad()
     def shares_prefixes(self):
         """Whether packed rows give what each gives alone: tried once, on a made-up unit."""
