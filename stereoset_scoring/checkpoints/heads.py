@@ -75,7 +75,8 @@ def _try_on_two_tokens(kind, model):
         return
     ids = torch.tensor([[1, 2]], device=input_device(model))
     try:
-        with torch.random.fork_rng():  # a model in training draws its dropout
+        gpus = [ids.device] if ids.device.type == "cuda" else []
+        with torch.random.fork_rng(gpus):  # a model in training draws its dropout
             model(input_ids=ids, attention_mask=torch.ones_like(ids))
     except (TypeError, ValueError, AttributeError) as error:
         if not multimodal:
