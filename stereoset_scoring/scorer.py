@@ -213,9 +213,9 @@ def load_scorer(
     """A Scorer for a checkpoint, or for a model in memory.
 
     Args:
-        name: hub id or folder; leave it out to give `model` and `tokenizer`.
-        model: a transformers model, maybe wrapped or in training; scored where it is and as it is.
-        tokenizer: that model's hub tokenizer.
+        name: hub id or folder, of a model or of an adapter of PEFT; leave it out to give `model` and `tokenizer`.
+        model: a transformers model, maybe wrapped, with an adapter or in training; scored where it is and as it is.
+        tokenizer: that model's hub tokenizer, or the processor that holds it.
         method: the name of a method, or a mapping of task to name; None for the defaults.
         preset: "stereoset", "multilingual", "bias-bench" or "crows-pairs": the options of somebody's released code.
         device: where the checkpoint goes; None for the first GPU, or the CPU where there is none.

@@ -29,7 +29,7 @@ class ModelInMemory:
         Refusal: if it is no transformers model, or a kind that has no methods here.
     """
 
-    revision = commit = next_sentence_head = None
+    revision = commit = base = next_sentence_head = None
 
     def __init__(self, model, tokenizer):
         model = _unwrapped(model)

@@ -33,7 +33,7 @@ class CausalEngine(LanguageModelEngine):
         ]
         try:
             packed = self._log_probs_of_packs([rows, rows[1:]])
-        except (TypeError, ValueError, RuntimeError, IndexError, AttributeError):
+        except (TypeError, ValueError, RuntimeError, IndexError, AttributeError, AssertionError):
             return False  # this architecture, or its attention, takes no mask of ours
         alone = [self._log_probs([row])[0] for row in (*rows, *rows[1:])]
         tolerance = 1e-3 if self.model.dtype in (torch.float32, torch.float64) else 0.25
