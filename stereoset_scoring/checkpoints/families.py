@@ -122,4 +122,6 @@ def _known(family, config):
         raise Refusal(f"A {kind} model writes down speech and cannot be asked about text: give a language model.")
     if kind in MULTIMODAL:
         raise Refusal(f"A {kind} model encodes images and cannot be asked about text alone: give a language model.")
+    if family == "seq2seq":
+        raise Refusal(f"A {kind} model does not go from text to text: give a language model.")
     raise Refusal(f"A {kind} model has no language-model head: give a masked or a causal language model.")
