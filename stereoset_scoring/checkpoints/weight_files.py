@@ -64,11 +64,11 @@ def _told(path, error):
     with open(path, "rb") as file:
         begins = file.read(len(POINTER))
     if not begins:
-        return f"{path} is empty: download it again."
+        return f"{path} is no file of weights but empty: download it again."
     if begins == POINTER:
         return f"{path} is a pointer of Git LFS and not the file itself: fetch it with git lfs pull."
     if named := re.search(r"GLOBAL (\S+)", str(error)):
-        return f"{path} names {named[1]} as no file of weights does, and nothing in it is run: give a state dict."
+        return f"{path} is no file of weights: it names {named[1]}, and nothing in it is run; give a state dict."
     if isinstance(error, UnpicklingError):  # torch's own words say how to run what is in it
         return f"{path} is no file of weights, and nothing in it is run: give a state dict, as torch.save writes it."
-    return f"{path} is no whole file of weights: download it again, or give a state dict ({in_short(error)})."
+    return f"{path} is no file of weights, or not the whole of one: download it again, or give a state dict ({in_short(error)})."

@@ -173,7 +173,7 @@ def cut(path):
 BROKEN = [
     # what is done to the folder, parts of the one sentence
     (remove("adapter_model.safetensors"), ["adapter_config.json", "no adapter_model.safetensors", "copy the whole"]),
-    (cut, ["adapter_model.safetensors", "no whole file", "download it again"]),
+    (cut, ["adapter_model.safetensors", "not the whole of one", "download it again"]),
     (lambda path: (path / "adapter_config.json").write_text("{"), ["adapter_config.json", "no JSON", "restore"]),
     (lambda path: change(path, base_model_name_or_path=None), ["names no base model", "adapter_config.json"]),
     (lambda path: change(path, base_model_name_or_path="/nowhere/at/all"), ["base model /nowhere/at/all", "download"]),

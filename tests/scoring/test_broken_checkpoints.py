@@ -76,19 +76,22 @@ def configured(**values):
 
 BROKEN = {
     # what is done to the folder: parts of the one sentence
-    "truncated": (lambda folder: cut(folder / WEIGHTS), [WEIGHTS, "no whole file", "download it again"]),
-    "empty": (write(WEIGHTS, b""), [WEIGHTS, "is empty", "download it again"]),
-    "garbage": (write(WEIGHTS, b"\xff" * 500), [WEIGHTS, "no whole file", "download it again"]),
+    "truncated": (lambda folder: cut(folder / WEIGHTS), [WEIGHTS, "not the whole of one", "download it again"]),
+    "empty": (write(WEIGHTS, b""), [WEIGHTS, "but empty", "download it again"]),
+    "garbage": (write(WEIGHTS, b"\xff" * 500), [WEIGHTS, "not the whole of one", "download it again"]),
     "a header of exabytes": (write(WEIGHTS, (2**60).to_bytes(8, "little")), [WEIGHTS, "download it again"]),
     "a pointer": (write(WEIGHTS, b"version https://git-lfs.github.com/spec/v1\n"), [WEIGHTS, "git lfs pull"]),
     "no weights": (lambda folder: (folder / WEIGHTS).unlink(), ["not within reach", "download all", WEIGHTS]),
     "hostile state dict": (pickled(lambda folder: {"a": Hostile(folder)}, torch.save), [PICKLED, "mkdir", "is run"]),
     "hostile pickle": (pickled(Hostile, pickle.dump), [PICKLED, "nothing in it is run", "state dict"]),
-    "empty pickle": (pickled(lambda folder: b"", lambda content, file: file.write(content)), [PICKLED, "is empty"]),
-    "truncated pickle": (truncated_pickle, [PICKLED, "no whole file", "download it again"]),
+    "empty pickle": (pickled(lambda folder: b"", lambda content, file: file.write(content)), [PICKLED, "but empty"]),
+    "truncated pickle": (truncated_pickle, [PICKLED, "not the whole of one", "download it again"]),
     "no state dict": (pickled(lambda folder: [1, 2], torch.save), [PICKLED, "list", "no state dict"]),
     "a missing shard": (lambda folder: sharded(folder).unlink(), [INDEX, "names model-0", "not there", "download all"]),
-    "a truncated shard": (lambda folder: cut(sharded(folder)), ["model-0", "no whole file", "download it again"]),
+    "a truncated shard": (
+        lambda folder: cut(sharded(folder)),
+        ["model-0", "not the whole of one", "download it again"],
+    ),
     "broken index": (sharded_with("{"), [INDEX, "no JSON", "restore"]),
     "list as index": (sharded_with("[]"), [INDEX, "no JSON object", "restore"]),
     "index of nothing": (sharded_with("{}"), [INDEX, "weight_map", "restore"]),
