@@ -71,4 +71,4 @@ def _told(path, error):
         return f"{path} is no file of weights: it names {named[1]}, and nothing in it is run; give a state dict."
     if isinstance(error, UnpicklingError):  # torch's own words say how to run what is in it
         return f"{path} is no file of weights, and nothing in it is run: give a state dict, as torch.save writes it."
-    return f"{path} is no file of weights, or not the whole of one: download it again, or give a state dict ({in_short(error)})."
+    return f"{path} is no file of weights, or not the whole of one: download it again, or give one ({in_short(error)})."

@@ -90,7 +90,7 @@ BROKEN = {
     "a missing shard": (lambda folder: sharded(folder).unlink(), [INDEX, "names model-0", "not there", "download all"]),
     "a truncated shard": (
         lambda folder: cut(sharded(folder)),
-        ["model-0", "not the whole of one", "download it again"],
+        ["model-0", "not the whole of one", "download it"],
     ),
     "broken index": (sharded_with("{"), [INDEX, "no JSON", "restore"]),
     "list as index": (sharded_with("[]"), [INDEX, "no JSON object", "restore"]),
