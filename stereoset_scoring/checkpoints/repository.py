@@ -31,7 +31,10 @@ class Repository:
     def __init__(self, name, revision=None, trust_remote_code=False):
         self.name, self.revision, self.trust_remote_code = str(name), revision, trust_remote_code
         # The commit first, so that all files are of one state of the repository.
-        described = find_file(self.name, CONFIG, revision) or find_file(self.name, ADAPTER, revision)
+        try:
+            described = find_file(self.name, CONFIG, revision) or find_file(self.name, ADAPTER, revision)
+        except OSError as error:  # no such repository
+            raise self._unreachable(str(error).splitlines()[0]) from error
         self.commit = extract_commit_hash(described or self._required(CONFIG), None)
 
     @property
