@@ -21,7 +21,7 @@ from accelerate.utils import DistributedDataParallelKwargs
 from tqdm.auto import tqdm
 from transformers.utils import logging
 
-from stereoset_scoring.engines.next_sentence_head import POOLINGS
+from stereoset_scoring.checkpoints.next_sentence_head import POOLINGS
 from stereoset_scoring.training.corpus import Pairs, hold_out, read_documents, split_sentences
 from stereoset_scoring.training.loop import Settings, Training, new_model
 

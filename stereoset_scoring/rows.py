@@ -12,7 +12,7 @@ class Row:
     """One input of a model, and what is read from its output.
 
     Attributes:
-        head: the model's head that is asked, such as "masked"; see `stereoset_scoring.loading`.
+        head: the model's head that is asked, such as "masked"; see `stereoset_scoring.checkpoints`.
         ids: token ids, special tokens included.
         reads: (position, token) pairs; each reads ln P(token), in nats, from the output at that position.
             A next-sentence head has one position, 0, and its tokens are its classes.

@@ -336,9 +336,9 @@ def load_scorer(
     """A Scorer for a checkpoint, or for a model in memory.
 
     Args:
-        name: hub id or folder; leave it out to give `model` and `tokenizer`.
-        model: a transformers model, maybe wrapped or in training; scored where it is and as it is.
-        tokenizer: that model's hub tokenizer.
+        name: hub id or folder, of a model or of an adapter of PEFT; leave it out to give `model` and `tokenizer`.
+        model: a transformers model, maybe wrapped, with an adapter or in training; scored where it is and as it is.
+        tokenizer: that model's hub tokenizer, or the processor that holds it.
         method: the name of a method, or a mapping of task to name; None for the defaults.
         preset: "stereoset", "multilingual", "bias-bench" or "crows-pairs": the options of somebody's released code.
         device: where the checkpoint goes; None for the first GPU, or the CPU where there is none.
@@ -370,7 +370,8 @@ def load_scorer(
     # Here, for importing them takes seconds and reading what a scorer is should not.
     import torch
 
-    from stereoset_scoring.loading import Checkpoint, ModelInMemory
+    from stereoset_scoring.checkpoints.checkpoint import Checkpoint
+    from stereoset_scoring.checkpoints.in_memory import ModelInMemory
 
     if (name is None) == (model is None) or (model is None) != (tokenizer is None):
         raise ValueError("Give load_scorer either the name of a checkpoint, or a model and its tokenizer.")

@@ -66,8 +66,12 @@ def test_methods_know_no_tensors(repository):
     assert importers(repository / "stereoset_scoring" / "methods", "torch", "transformers", "accelerate") == set()
 
 
-def test_team_and_loading_alone_know_that_there_are_processes(repository):
-    assert importers(repository / "stereoset_scoring", "accelerate") == {"team.py", "loading.py"}
+def test_team_and_checkpoints_alone_know_that_there_are_processes(repository):
+    assert importers(repository / "stereoset_scoring", "accelerate") == {
+        "team.py",
+        "checkpoints/fingerprints.py",
+        "checkpoints/in_memory.py",
+    }
 
 
 def test_the_arithmetic_of_the_metric_needs_the_standard_library_only(repository):

@@ -37,7 +37,7 @@ if __name__ == "__main__":
     import datasets  # noqa: F401
     import evaluate  # noqa: F401
 
-    import stereoset_scoring.loading  # noqa: F401
+    import stereoset_scoring.checkpoints.checkpoint  # noqa: F401
 
     gc.freeze()  # else each fork would copy all of it to count its references
     for line in sys.stdin:

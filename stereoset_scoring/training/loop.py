@@ -14,13 +14,13 @@ from torch.utils.data import DataLoader
 from tqdm.auto import tqdm
 from transformers import AutoModel, AutoTokenizer
 
-from stereoset_scoring.engines.first_calls import make_first_calls
-from stereoset_scoring.engines.next_sentence_head import (
+from stereoset_scoring.checkpoints.next_sentence_head import (
     HeadSpec,
     NextSentenceModel,
     released_pooling,
     save_trained_head,
 )
+from stereoset_scoring.engines.first_calls import make_first_calls
 from stereoset_scoring.engines.padding import pad
 from stereoset_scoring.methods.next_sentence import NextSentence
 from stereoset_scoring.store import write_json

@@ -8,7 +8,7 @@ from transformers import BertForMaskedLM, BertForNextSentencePrediction, BertFor
 
 from stereoset_scoring import load_scorer
 from stereoset_scoring.baselines import load_baseline
-from stereoset_scoring.engines.next_sentence_head import HeadSpec, NextSentenceModel, save_trained_head
+from stereoset_scoring.checkpoints.next_sentence_head import HeadSpec, NextSentenceModel, save_trained_head
 
 TASKS = ("intrasentence", "intersentence", "pairs")
 PASSAGE = "It was a calm day in the garden."  # the released one takes seconds

@@ -61,8 +61,8 @@ from transformers import (
 )
 
 from stereoset_scoring import load_scorer
+from stereoset_scoring.checkpoints.families import family_of
 from stereoset_scoring.engines.sharing import Sharing
-from stereoset_scoring.loading import family_of
 from stereoset_scoring.refusal import Refusal
 from stereoset_scoring.rows import Row
 

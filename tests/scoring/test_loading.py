@@ -6,20 +6,39 @@ import shutil
 import pytest
 import torch
 from transformers import (
+    AlbertConfig,
+    AlbertForPreTraining,
     AutoModel,
+    AutoModelForSeq2SeqLM,
     BertConfig,
     BertForMaskedLM,
     BertForNextSentencePrediction,
     BertForPreTraining,
     BertLMHeadModel,
+    BigBirdConfig,
+    BigBirdForPreTraining,
+    FlaubertConfig,
+    FlaubertWithLMHeadModel,
+    Gemma2Config,
+    Gemma2ForCausalLM,
     GPT2Config,
+    GPT2DoubleHeadsModel,
     GPT2LMHeadModel,
+    MixtralConfig,
+    MixtralForCausalLM,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+    Qwen2Model,
     RobertaForCausalLM,
     RobertaForMaskedLM,
+    XLMConfig,
+    XLMWithLMHeadModel,
 )
 
 from stereoset_scoring import load_scorer
-from stereoset_scoring.loading import family_of, fingerprint
+from stereoset_scoring.checkpoints.families import family_of
+from stereoset_scoring.checkpoints.fingerprints import fingerprint
+from stereoset_scoring.refusal import Refusal
 from stereoset_scoring.rows import Row
 from stereoset_scoring.runner import Unreadable
 
@@ -37,6 +56,11 @@ FAMILIES = [
     (GPT2Config(), "GPT2LMHeadModel", "causal"),
     (GPT2Config(), "GPT2DoubleHeadsModel", "causal"),
     (GPT2Config(), None, "causal"),
+    (XLMConfig(), "XLMWithLMHeadModel", "masked"),
+    (XLMConfig(causal=True), "XLMWithLMHeadModel", "causal"),
+    (XLMConfig(causal=True), None, "causal"),
+    (FlaubertConfig(), "FlaubertWithLMHeadModel", "masked"),
+    (FlaubertConfig(causal=True), "FlaubertWithLMHeadModel", "causal"),
 ]
 
 
@@ -291,3 +315,130 @@ def test_saved_by_another_class_with_the_same_weights(folder, tmp_path, tokenize
     tokenizer_of("roberta").save_pretrained(tmp_path)
     expected = load_scorer(folder("roberta"), device="cpu").score(intrasentence)
     assert load_scorer(tmp_path, device="cpu").score(intrasentence) == expected
+
+
+def saved(model, tokenizer, folder):
+    """The folder of a model and its tokenizer."""
+    for one in (model, tokenizer):
+        one.save_pretrained(folder)
+    return folder
+
+
+def both_ways(model, tokenizer, folder):
+    """A scorer of a model in memory, and one of its folder."""
+    return load_scorer(model=model, tokenizer=tokenizer), load_scorer(saved(model, tokenizer, folder), device="cpu")
+
+
+BOTH_HEADS = [
+    (AlbertForPreTraining, AlbertConfig(embedding_size=16, **BERT)),
+    (BigBirdForPreTraining, BigBirdConfig(attention_type="original_full", **BERT)),
+]
+
+
+@pytest.mark.parametrize(("architecture", "config"), BOTH_HEADS)
+def test_class_with_both_heads_is_in_memory_what_it_is_as_a_folder(
+    tmp_path, tokenizer_of, intrasentence, intersentence, architecture, config
+):
+    in_memory, opened = both_ways(architecture(config).eval(), tokenizer_of("bert"), tmp_path)
+    assert in_memory.score(intrasentence) == [pytest.approx(one, abs=1e-5) for one in opened.score(intrasentence)]
+    for scorer in (in_memory, opened):  # a sentence-order head is no next-sentence head
+        with pytest.raises(Refusal, match=r"has no next-sentence head: choose another method"):
+            scorer.score(intersentence)
+
+
+def test_language_model_with_a_head_for_choices_beside_is_a_language_model(tmp_path, tokenizer_of, intrasentence):
+    config = GPT2Config(vocab_size=len(tokenizer_of("gpt2")), n_embd=16, n_layer=1, n_head=2, num_labels=1)
+    in_memory, opened = both_ways(GPT2DoubleHeadsModel(config).eval(), tokenizer_of("gpt2"), tmp_path)
+    assert in_memory.score(intrasentence) == [pytest.approx(one, abs=1e-5) for one in opened.score(intrasentence)]
+
+
+@pytest.mark.parametrize(
+    ("architecture", "config"),
+    [(XLMWithLMHeadModel, XLMConfig), (FlaubertWithLMHeadModel, FlaubertConfig)],
+)
+def test_causal_model_of_a_masked_class_is_scored_as_a_causal_one(tmp_path, tokenizer_of, row, architecture, config):
+    tokenizer = tokenizer_of("gpt2")
+    sizes = {"emb_dim": 16, "n_layers": 1, "n_heads": 2, "embed_init_std": 0.3}
+    model = architecture(config(vocab_size=len(tokenizer), causal=True, **sizes)).eval()
+    ids, logs = tokenizer.encode("It was calm."), []
+    for i, token in enumerate(ids):
+        with torch.no_grad():
+            logits = model(input_ids=torch.tensor([ids[:i] or [tokenizer.bos_token_id]])).logits
+        logs.append(logits[0, -1].log_softmax(-1)[token].item())
+    for scorer in both_ways(model, tokenizer, tmp_path):
+        assert scorer.source.family == "causal"
+        ((found,),) = scorer.score([row("It was BLANK.", ["It was calm."])])
+        assert found == pytest.approx(sum(logs) / len(logs), abs=1e-5)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_model_saved_without_its_head_is_what_its_weights_can_be(tmp_path, tokenizer_of, intrasentence, tied):
+    tokenizer = tokenizer_of("gpt2")
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1}
+    config = Qwen2Config(vocab_size=len(tokenizer), intermediate_size=16, tie_word_embeddings=tied, **sizes)
+    whole = Qwen2ForCausalLM(config).eval()
+    assert type(whole.model) is Qwen2Model
+    scorer = load_scorer(saved(whole.model, tokenizer, tmp_path), device="cpu")
+    if tied:
+        expected = load_scorer(model=whole, tokenizer=tokenizer).score(intrasentence)
+        assert scorer.score(intrasentence) == [pytest.approx(one, abs=1e-5) for one in expected]
+        return
+    with pytest.raises(Refusal, match=r"1 weights missing .*first 'lm_head.weight'.*a random one says nothing"):
+        scorer.score(intrasentence)
+
+
+WANTED = [("float16", {torch.float16, torch.float32}), ("bfloat16", {torch.bfloat16}), ("float64", {torch.float64})]
+
+
+@pytest.mark.parametrize(("dtype", "expected"), WANTED)
+def test_what_a_model_wants_in_float32_is_kept_so(folder, dtype, expected):
+    found = load_scorer(folder("t5"), device="cpu", dtype=dtype).source.head("seq2seq").engine.model
+    plain = AutoModelForSeq2SeqLM.from_pretrained(folder("t5"), dtype=getattr(torch, dtype))
+    assert {weight.dtype for weight in found.parameters()} == expected
+    wider = {name for name, weight in found.named_parameters() if weight.dtype != found.dtype}
+    assert wider == {name for name, weight in plain.named_parameters() if weight.dtype != plain.dtype}
+    assert all(name.endswith("wo.weight") for name in wider)
+
+
+WIDE = [
+    (Gemma2ForCausalLM, Gemma2Config, {"sliding_window": 6}),
+    (Gemma2ForCausalLM, Gemma2Config, {"sliding_window": 4096}),
+    (MixtralForCausalLM, MixtralConfig, {"num_local_experts": 4}),
+]
+
+
+@pytest.mark.parametrize(("architecture", "config", "more"), WIDE)
+def test_float64_gives_the_numbers_of_float32(
+    tmp_path, tokenizer_of, intrasentence, intersentence, architecture, config, more
+):
+    tokenizer = tokenizer_of("gpt2")
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1}
+    model = architecture(config(vocab_size=len(tokenizer), head_dim=8, intermediate_size=16, **sizes, **more)).eval()
+    rows = intrasentence + intersentence
+    narrow, wide = (
+        load_scorer(saved(model, tokenizer, tmp_path), device="cpu", dtype=dtype) for dtype in ("float32", "float64")
+    )
+    assert wide.score(rows) == [pytest.approx(one, abs=1e-4) for one in narrow.score(rows)]
+    assert wide.source.head("causal").engine.model.dtype == torch.float64
+
+
+class Holder(torch.nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+
+HELD = [
+    # what is given instead of a model, parts of the sentence
+    (Holder, r"A Holder is no transformers model: give the transformers model that it holds, its \.model"),
+    (lambda model: model.state_dict(), r"is a OrderedDict, not a model: load its weights into a transformers model"),
+    (lambda model: "bert-base-cased", r"is the text 'bert-base-cased': give a name or a folder as .* first argument"),
+    (lambda model: torch.nn.Linear(2, 2), r"A Linear is no transformers model: give one, such as BertForMaskedLM"),
+    (lambda model: type("Trainer", (), {"__init__": lambda self: vars(self).update(model=model)})(), r"its \.model"),
+]
+
+
+@pytest.mark.parametrize(("holder", "said"), HELD)
+def test_what_is_no_transformers_model_is_refused_by_what_it_is(model_of, tokenizer_of, holder, said):
+    with pytest.raises(Refusal, match=said):
+        load_scorer(model=holder(model_of("bert", "masked")), tokenizer=tokenizer_of("bert"))

@@ -10,7 +10,7 @@ import torch
 from transformers import AutoModel, AutoTokenizer
 
 from stereoset_scoring import load_scorer
-from stereoset_scoring.engines.next_sentence_head import (
+from stereoset_scoring.checkpoints.next_sentence_head import (
     HeadSpec,
     NextSentenceModel,
     read_weights,

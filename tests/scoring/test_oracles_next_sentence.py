@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 from transformers import XLNetModel
 
 from stereoset_scoring import load_scorer
-from stereoset_scoring.loading import Checkpoint
+from stereoset_scoring.checkpoints.checkpoint import Checkpoint
 from stereoset_scoring.methods.next_sentence import NextSentence
 
 # (file of scores, its model, options)

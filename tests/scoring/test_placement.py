@@ -100,7 +100,7 @@ def test_gpus_of_a_model_and_no_others_get_its_weights(folder, monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda gpu: (1000 + gpu, 5000))
     state = SimpleNamespace(local_process_index=2, device=torch.device("cpu"))
-    monkeypatch.setattr("stereoset_scoring.loading.processes", lambda: state)
+    monkeypatch.setattr("stereoset_scoring.checkpoints.placement.processes", lambda: state)
     asked = loads_with(monkeypatch, folder, gpus_per_model=2)
     assert asked["device_map"] == "auto"
     assert asked["max_memory"] == {4: 1004, 5: 1005}

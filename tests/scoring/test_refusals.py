@@ -23,7 +23,8 @@ from transformers import (
 )
 
 from stereoset_scoring import load_scorer
-from stereoset_scoring.loading import family_of, longest_input
+from stereoset_scoring.checkpoints.families import family_of
+from stereoset_scoring.checkpoints.heads import longest_input
 
 INTRA = ("The gardener was BLANK.", ["The gardener was kind.", "The gardener was quiet."])
 INTER = ("A gardener met us.", ["He was kind.", "She was quiet."])

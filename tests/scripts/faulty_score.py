@@ -95,7 +95,7 @@ def run_and_be_killed(times, seed):
 def run_in_pairs_and_be_widowed(ports):
     """Two processes that nobody watches over; when some batches are on disk, one is killed, and the other must end."""
     output = Path(sys.argv[-1])
-    import stereoset_scoring.loading  # noqa: F401 once, before the forks
+    import stereoset_scoring.checkpoints.checkpoint  # noqa: F401 once, before the forks
 
     for dead, port in enumerate(ports):
         sys.argv[-1] = str(output / str(dead))

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from stereoset_scoring.engines.next_sentence_head import read_weights
+from stereoset_scoring.checkpoints.weight_files import read_weights
 
 QUICK = ["--epochs", "1", "--max-steps", "3", "--batch-size", "5", "--pairs-at-once", "2", "--measure-every", "2"]
 QUICK += ["--max-length", "32", "--held-out", "0.2"]

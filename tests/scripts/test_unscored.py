@@ -13,7 +13,7 @@ from transformers import (
     RobertaModel,
 )
 
-from stereoset_scoring.engines.next_sentence_head import HeadSpec, NextSentenceModel, save_trained_head
+from stereoset_scoring.checkpoints.next_sentence_head import HeadSpec, NextSentenceModel, save_trained_head
 
 LIMIT = ["--limit", "4"]
 

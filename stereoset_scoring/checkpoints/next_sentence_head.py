@@ -4,19 +4,20 @@ import copy
 import inspect
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from pickle import UnpicklingError
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import nn
 from transformers import AutoModel
 from transformers.modeling_outputs import NextSentencePredictorOutput
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, MODEL_FOR_MASKED_LM_MAPPING_NAMES
-from transformers.utils import cached_file
+
+from stereoset_scoring.checkpoints.precision import cast
+from stereoset_scoring.checkpoints.repository import find_file, read_json_object
+from stereoset_scoring.checkpoints.weight_files import read_weights
+from stereoset_scoring.refusal import Refusal
 
 SPEC_FILE = "next_sentence.json"
 WEIGHTS_FILE = "model.safetensors"
@@ -43,12 +44,12 @@ class HeadSpec:
 
     def __post_init__(self):
         if self.follows not in (0, 1) or self.join not in ("none", "space"):
-            raise ValueError(
+            raise Refusal(
                 f"A next-sentence head cannot have follows={self.follows!r} and join={self.join!r}: "
                 "follows is 0 or 1, join is none or space."
             )
         if self.pooling not in (None, *POOLINGS):
-            raise ValueError(
+            raise Refusal(
                 f"A next-sentence head cannot read {self.pooling!r}: choose one of {', '.join(POOLINGS)} as pooling."
             )
 
@@ -74,7 +75,7 @@ class TrainedHead:
         """(NextSentenceModel, names of weights that were left out); its core has the given configuration and attention.
 
         Raises:
-            ValueError: if the file is no file of weights, or they do not fit.
+            Refusal: if the file is no file of weights, or they do not fit.
         """
         weights = {name.removeprefix("module."): tensor for name, tensor in read_weights(self.path).items()}
         how = {} if attention is None else {"attn_implementation": attention}
@@ -90,14 +91,15 @@ class TrainedHead:
         }
         for fault, names in faults.items():
             if names:
-                raise ValueError(
+                raise Refusal(
                     f"{self.path} does not fit a {config.model_type} with a next-sentence head ({len(names)} weights "
                     f"{fault}, first {names[0]!r}): give the weights and the model that belong together."
                 )
         model.load_state_dict({name: weights[name] for name in needed})
         if dtype == "auto":
             dtype = weights["nsp_head.0.weight"].dtype
-        return model.to(dtype), sorted(dropped)
+        cast(model, dtype)
+        return model, sorted(dropped)
 
 
 class NextSentenceModel(nn.Module):
@@ -111,14 +113,14 @@ class NextSentenceModel(nn.Module):
         spec: the HeadSpec, its pooling decided.
 
     Raises:
-        ValueError: if the core does not have what the head shall read.
+        Refusal: if the core does not have what the head shall read.
     """
 
     def __init__(self, core_model, spec=HeadSpec()):
         super().__init__()
         config = core_model.config
         if config.is_encoder_decoder:
-            raise ValueError(
+            raise Refusal(
                 f"A {config.model_type} model is an encoder-decoder, and reads next sentences from text to text: "
                 "give an encoder or a decoder."
             )
@@ -129,7 +131,7 @@ class NextSentenceModel(nn.Module):
         )
         self.spec = replace(spec, pooling=spec.pooling or released_pooling(core_model))
         if self.spec.pooling == "pooler" and not _has_pooler(core_model):
-            raise ValueError(f"A {config.model_type} model has no pooler: choose pooling first, last or mean.")
+            raise Refusal(f"A {config.model_type} model has no pooler: choose pooling first, last or mean.")
         accepts = inspect.signature(core_model.forward).parameters
         self._fixed = {"use_cache": False} if "use_cache" in accepts else {}
         # Not by the signature alone: GPT-2 takes token types too, and adds the embeddings of words 0 and 1.
@@ -194,25 +196,28 @@ def find_trained_head(name, path=None, pooling=None, revision=None):
         revision: branch, tag or commit of the checkpoint.
 
     Raises:
-        ValueError: if the path holds no head, or its description is none.
+        Refusal: if the path holds no head, or its description is none.
     """
     if path is not None and not Path(path).exists():
-        raise ValueError(f"There is no next-sentence head at {path}: give a folder, or a .pth or .safetensors file.")
+        raise Refusal(f"There is no next-sentence head at {path}: give a folder, or a .pth or .safetensors file.")
     if path is not None and Path(path).is_file():
         return TrainedHead(str(path), HeadSpec(pooling=pooling))
-    described = _file_of(name if path is None else path, SPEC_FILE, revision)
+    described = find_file(name if path is None else path, SPEC_FILE, revision)
     if described is None:
         if path is not None:
-            raise ValueError(f"{path} has no {SPEC_FILE}, so it holds no trained next-sentence head: train one first.")
+            raise Refusal(f"{path} has no {SPEC_FILE}, so it holds no trained next-sentence head: train one first.")
         return None
-    weights = _file_of(name if path is None else path, WEIGHTS_FILE, revision)
+    weights = find_file(name if path is None else path, WEIGHTS_FILE, revision)
     if weights is None:
-        raise ValueError(f"{path or name} has a {SPEC_FILE} and no {WEIGHTS_FILE}: copy the whole folder.")
-    description = json.loads(Path(described).read_text(encoding="utf-8"))
+        raise Refusal(f"{path or name} has a {SPEC_FILE} and no {WEIGHTS_FILE}: copy the whole folder.")
+    description = read_json_object(described)
     known = {field.name for field in fields(HeadSpec)}
-    if not isinstance(description, dict) or description.keys() != known:
-        raise ValueError(f"{described} must hold {', '.join(sorted(known))} and nothing else: restore the file.")
-    return TrainedHead(weights, HeadSpec(**description))
+    if description.keys() != known:
+        raise Refusal(f"{described} must hold {', '.join(sorted(known))} and nothing else: restore the file.")
+    try:
+        return TrainedHead(weights, HeadSpec(**description))
+    except Refusal as reason:
+        raise Refusal(f"{described} describes no head that there is: restore the file ({reason})") from reason
 
 
 def save_trained_head(folder, model, tokenizer):
@@ -234,26 +239,6 @@ def save_trained_head(folder, model, tokenizer):
     (folder / SPEC_FILE).write_text(json.dumps(asdict(model.spec), indent=1) + "\n", encoding="utf-8")
 
 
-def read_weights(path):
-    """{name: tensor} of a .safetensors file, or of a file of torch.save that holds weights and nothing else.
-
-    Raises:
-        ValueError: if it is another file; code in it is never run.
-    """
-    try:
-        if Path(path).suffix == ".safetensors":
-            return load_file(path)
-        weights = torch.load(path, map_location="cpu", weights_only=True)
-    except (UnpicklingError, SafetensorError, RuntimeError, EOFError) as error:
-        raise ValueError(
-            f"{path} is no file of weights, and nothing in it is run: give a state dict, as torch.save or "
-            f"safetensors writes it ({str(error).splitlines()[0] if str(error) else type(error).__name__})."
-        ) from error
-    if not isinstance(weights, Mapping) or not all(isinstance(tensor, torch.Tensor) for tensor in weights.values()):
-        raise ValueError(f"{path} holds a {type(weights).__name__} that is no state dict: save model.state_dict().")
-    return dict(weights)
-
-
 def _make_room_for_padding(core, weights):
     """Give the core one row of embeddings more where the weights have it: the released code appended <PAD>."""
     embeddings = core.get_input_embeddings()
@@ -265,14 +250,3 @@ def _make_room_for_padding(core, weights):
 
 def _has_pooler(core):
     return getattr(core, "pooler", None) is not None
-
-
-def _file_of(name, file, revision):
-    """Path of a file of a folder or a hub checkpoint; None where it has none within reach."""
-    return cached_file(
-        str(name),
-        file,
-        revision=revision,
-        _raise_exceptions_for_missing_entries=False,
-        _raise_exceptions_for_connection_errors=False,
-    )

@@ -1,0 +1,129 @@
+"""Families: the kind of model that a configuration describes, and the library's classes that open it."""
+
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForMultimodalLM,
+    AutoModelForNextSentencePrediction,
+    AutoModelForSeq2SeqLM,
+    AutoModelForSequenceClassification,
+)
+from transformers.models.auto.modeling_auto import (
+    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    MODEL_FOR_CTC_MAPPING_NAMES,
+    MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+    MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING_NAMES,
+    MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES,
+    MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES,
+    MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING_NAMES,
+)
+from transformers.models.auto.modeling_auto import MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES as MULTIMODAL
+
+from stereoset_scoring.modalities import check_reads_text
+from stereoset_scoring.refusal import Refusal
+
+# What each family is opened with: {auto class: {model type: architecture}}; the first that knows a model type, unless
+# the checkpoint was saved as the architecture of another.
+DOORS = {
+    "masked": {AutoModelForMaskedLM: MODEL_FOR_MASKED_LM_MAPPING_NAMES},
+    # Where transformers keeps XLNet.
+    "permutation": {AutoModelForCausalLM: {"xlnet": MODEL_FOR_CAUSAL_LM_MAPPING_NAMES["xlnet"]}},
+    "causal": {
+        AutoModelForCausalLM: {
+            kind: name for kind, name in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.items() if kind != "xlnet"
+        },
+        # Text, and images or sound, from which a language model goes on: asked with text alone.
+        AutoModelForMultimodalLM: MULTIMODAL,
+        # One class for masked and causal models, which a flag of the configuration tells apart.
+        AutoModelForMaskedLM: {"flaubert": MODEL_FOR_MASKED_LM_MAPPING_NAMES["flaubert"]},
+    },
+    "seq2seq": {AutoModelForSeq2SeqLM: MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES},
+    "next_sentence": {AutoModelForNextSentencePrediction: MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING_NAMES},
+    "sentiment": {
+        AutoModelForSequenceClassification: {
+            kind: name
+            for kind, name in MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES.items()
+            if kind != "xlnet"  # it classifies at the last position, be it padding
+        }
+    },
+}
+# Those that write down what they hear; among the multimodal ones, chat models with ears are not.
+LISTENERS = MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING_NAMES.keys() | MODEL_FOR_CTC_MAPPING_NAMES.keys()
+
+
+def family_of(config, architectures=None):
+    """The kind of model that a configuration describes: "masked", "permutation", "causal", "seq2seq" or "sentiment".
+
+    Asked of the architecture that the checkpoint was saved as, then of what its model type can be; never of
+    the checkpoint's name.
+
+    Args:
+        config: a transformers configuration.
+        architectures: names of classes, should they be known better than from the configuration.
+
+    Raises:
+        Refusal: if it is a kind that has no methods here.
+    """
+    saved_as = architectures or config.architectures or []
+    if _saved_for("sentiment", config, saved_as):
+        return "sentiment"
+    # Encoder-decoders first: some of them can also be opened as causal models, with half of their weights.
+    if config.is_encoder_decoder:
+        check_reads_text(config, saved_as, known=knows("seq2seq", config) or _in_own_code("seq2seq", config))
+        return _known("seq2seq", config)
+    if getattr(config, "causal", False) and knows("causal", config):  # XLM and Flaubert, one class for both kinds
+        return "causal"
+    for family in ("masked", "permutation", "causal"):
+        if _saved_for(family, config, saved_as) or _in_own_code(family, config):
+            return family
+    if knows("masked", config) and not getattr(config, "is_decoder", False):
+        return "masked"
+    return "permutation" if knows("permutation", config) else _known("causal", config)
+
+
+def knows(family, config):
+    """Whether a model of this configuration can be opened as one of a family."""
+    return any(config.model_type in names for names in DOORS[family].values())
+
+
+def architectures_of(family, config):
+    """The names of the classes as which a model of this configuration is one of a family."""
+    return [names[config.model_type] for names in DOORS[family].values() if config.model_type in names]
+
+
+def auto_class(family, config):
+    """The class that opens a checkpoint of this configuration as one of a family.
+
+    Code that comes with a checkpoint is opened as its description says: by the family's first class.
+    """
+    doors, saved_as = DOORS[family], config.architectures or []
+    fitting = [door for door, names in doors.items() if config.model_type in names]
+    same = [door for door in fitting if doors[door][config.model_type] in saved_as]
+    return next(iter([*same, *fitting, *doors]))
+
+
+def _saved_for(family, config, saved_as):
+    return any(name in saved_as for name in architectures_of(family, config))
+
+
+def _in_own_code(family, config):
+    """Whether code that comes with the checkpoint makes it one of a family."""
+    return any(door.__name__ in (getattr(config, "auto_map", None) or {}) for door in DOORS[family])
+
+
+def _known(family, config):
+    """The family, if a model of this configuration can be opened so.
+
+    Raises:
+        Refusal: if it cannot.
+    """
+    if knows(family, config) or _in_own_code(family, config):
+        return family
+    kind = config.model_type
+    if kind in LISTENERS:
+        raise Refusal(f"A {kind} model writes down speech and cannot be asked about text: give a language model.")
+    if kind in MULTIMODAL:
+        raise Refusal(f"A {kind} model encodes images and cannot be asked about text alone: give a language model.")
+    if family == "seq2seq":
+        raise Refusal(f"A {kind} model does not go from text to text: give a language model.")
+    raise Refusal(f"A {kind} model has no language-model head: give a masked or a causal language model.")

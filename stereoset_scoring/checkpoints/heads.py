@@ -1,0 +1,137 @@
+"""A loaded head: a model that an engine can ask."""
+
+import inspect
+from functools import cached_property
+
+import torch
+
+from stereoset_scoring.checkpoints.families import MULTIMODAL
+from stereoset_scoring.checkpoints.fingerprints import fingerprint
+from stereoset_scoring.checkpoints.repository import in_short
+from stereoset_scoring.engines.budget import ran_out_of_memory
+from stereoset_scoring.engines.continuation import ContinuationEngine
+from stereoset_scoring.engines.devices import input_device
+from stereoset_scoring.engines.kinds import ENGINES
+from stereoset_scoring.engines.sharing import longest_side
+from stereoset_scoring.refusal import Refusal
+
+# Models that see a given beginning in both directions, and go on from it causally.
+PREFIXED = ("paligemma",)
+
+WORDS = {"masked": "masked-language-model", "causal": "causal-language-model", "seq2seq": "encoder-decoder"}
+
+
+class Head:
+    """One loaded head of a checkpoint.
+
+    Attributes:
+        engine: its Engine.
+        missing: names of weights that the head needs and the checkpoint lacks; always empty, since such a
+            checkpoint is refused.
+        unexpected: names of weights in the checkpoint that this head does not use.
+    """
+
+    def __init__(self, engine, missing=(), unexpected=()):
+        self.engine = engine
+        self.missing = tuple(sorted(missing))
+        self.unexpected = tuple(sorted(unexpected))
+
+    @cached_property
+    def longest_input(self):
+        """How many tokens the model reads at most; None where there is no limit."""
+        return longest_input(self.engine.model)
+
+    @cached_property
+    def longest_decoder(self):
+        """How many tokens the decoder reads at most, its start token included; None where there is no limit or none."""
+        config = self.engine.model.config
+        return longest_side(config, "decoder") if config.is_encoder_decoder else None
+
+    @property
+    def fingerprint(self):
+        """sha256 over names, shapes, dtypes and bytes of the weights as they lie in memory now."""
+        return fingerprint(self.engine.model)
+
+
+def make_engine(kind, model, tokenizer):
+    """The Engine that asks a model's head of a kind.
+
+    Args:
+        kind: "masked", "permutation", "causal", "seq2seq", "next_sentence" or "sentiment".
+        model: a transformers model, maybe with an adapter, or a NextSentenceModel.
+        tokenizer: its Tokenizer.
+    """
+    pad = tokenizer.hub.pad_token_id
+    accepts = inspect.signature(without_adapter(model).forward).parameters
+    if kind in ("masked", "permutation", "causal"):
+        _try_on_two_tokens(kind, model)
+    engine = ContinuationEngine if model.config.model_type in PREFIXED else ENGINES[kind]
+    return engine(model, 0 if pad is None else pad, accepts)
+
+
+@torch.no_grad()
+def _try_on_two_tokens(kind, model):
+    """Ask a model that may want more than text, or may not be made for its dtype.
+
+    Raises:
+        Refusal: if it cannot go without an image or a sound, or not in float64.
+    """
+    model_type = model.config.model_type
+    multimodal, wide = kind == "causal" and model_type in MULTIMODAL, model.dtype == torch.float64
+    if not multimodal and not wide:
+        return
+    ids = torch.tensor([[1, 2]], device=input_device(model))
+    try:
+        gpus = [ids.device] if ids.device.type == "cuda" else []
+        with torch.random.fork_rng(gpus):  # a model in training draws its dropout
+            model(input_ids=ids, attention_mask=torch.ones_like(ids))
+    except (TypeError, ValueError, AttributeError) as error:
+        if not multimodal:
+            raise
+        raise Refusal(
+            f"A {model_type} model cannot be asked with text alone: give a language model ({in_short(error)})."
+        ) from error
+    except RuntimeError as error:
+        if not wide or ran_out_of_memory(error):
+            raise
+        raise Refusal(
+            f"A {model_type} model cannot be computed in float64: choose another dtype, such as float32 "
+            f"({in_short(error)})."
+        ) from error
+
+
+def without_adapter(model):
+    """The transformers model inside an adapter of PEFT, or the model itself."""
+    return model.get_base_model() if hasattr(model, "get_base_model") else model
+
+
+def longest_input(model):
+    """How many tokens a model reads at most, special ones included; None where positions are not counted."""
+    if model.config.is_encoder_decoder:
+        longest = longest_side(model.config, "encoder")
+    else:
+        longest = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    if not isinstance(longest, int) or longest <= 0:
+        return None
+    longest -= virtual_tokens(model)
+    for name, module in model.named_modules():
+        # RoBERTa and its kin number positions from the padding id on.
+        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
+            return longest - module.padding_idx - 1
+    return longest
+
+
+def virtual_tokens(model):
+    """How many positions of a model's adapter precede every text: those of prompts and prefixes that were learned."""
+    active = getattr(model, "active_peft_config", None)
+    return getattr(active, "num_virtual_tokens", None) or 0
+
+
+def words(kind):
+    """A kind of head in words."""
+    return WORDS.get(kind, kind.replace("_", "-"))
+
+
+def how_to_train(kind):
+    """The mend for a checkpoint without a head of a kind, where one can be trained; else nothing."""
+    return ", or train one with scripts/train_next_sentence.py" if kind == "next_sentence" else ""
