@@ -16,6 +16,7 @@ from transformers.models.auto.modeling_auto import (
     MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES,
     MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES,
     MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING_NAMES,
+    MODEL_MAPPING_NAMES,
 )
 from transformers.models.auto.modeling_auto import MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES as MULTIMODAL
 
@@ -47,6 +48,7 @@ DOORS = {
         }
     },
 }
+TRUNKS = {name for names in MODEL_MAPPING_NAMES.values() for name in ([names] if isinstance(names, str) else names)}
 # Those that write down what they hear; among the multimodal ones, chat models with ears are not.
 LISTENERS = MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING_NAMES.keys() | MODEL_FOR_CTC_MAPPING_NAMES.keys()
 
@@ -89,6 +91,11 @@ def knows(family, config):
 def architectures_of(family, config):
     """The names of the classes as which a model of this configuration is one of a family."""
     return [names[config.model_type] for names in DOORS[family].values() if config.model_type in names]
+
+
+def saved_without_head(config):
+    """Whether a checkpoint was saved as the trunk of its architecture: what its outputs are for, nobody says."""
+    return bool(config.architectures) and set(config.architectures) <= TRUNKS
 
 
 def auto_class(family, config):

@@ -1,6 +1,6 @@
 """Weights opened by the library, and its report read: nothing may be drawn at random."""
 
-from stereoset_scoring.checkpoints.families import auto_class
+from stereoset_scoring.checkpoints.families import auto_class, saved_without_head
 from stereoset_scoring.checkpoints.heads import how_to_train, words
 from stereoset_scoring.checkpoints.repository import in_short
 from stereoset_scoring.checkpoints.weight_files import check_weights
@@ -28,6 +28,11 @@ def open_weights(repository, kind, dtype, how):
             f"{repository.name} holds no {words(kind)} head that fits ({len(lacking)} weights missing or of another "
             f"shape, first {lacking[0]!r}), and a random one says nothing: choose another method or checkpoint"
             f"{how_to_train(kind)}."
+        )
+    if saved_without_head(repository.config):
+        raise Refusal(
+            f"{repository.name} was saved as a {repository.config.architectures[0]}, without a {words(kind)} head; its "
+            "tied embeddings would stand in for one that nobody trained: choose a checkpoint that was saved with it."
         )
     return model, report
 
