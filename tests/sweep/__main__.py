@@ -17,13 +17,13 @@ from pathlib import Path
 os.environ.update(
     HF_HUB_OFFLINE="1", HF_HUB_DISABLE_PROGRESS_BARS="1", TRANSFORMERS_VERBOSITY="error", TOKENIZERS_PARALLELISM="false"
 )
-import warnings  # noqa: E402
+import warnings
 
-import torch  # noqa: E402
+import torch
 
-from tests.sweep.architectures import architectures, windows  # noqa: E402
-from tests.sweep.configurations import UNFIT  # noqa: E402
-from tests.sweep.trial import told, trials_of  # noqa: E402
+from tests.sweep.architectures import architectures, windows
+from tests.sweep.configurations import UNFIT
+from tests.sweep.trial import told, trials_of
 
 PATIENCE = 120  # seconds for one variant of an architecture
 

@@ -45,7 +45,8 @@ def architectures() -> list[Architecture]:
         Architecture(mapping, model_type, model_class)
         for mapping, entries in MAPPINGS.items()
         for model_type, model_class in sorted(entries.items())
-        if mapping in ("seq2seq", "multimodal") or (model_type, model_class) not in whole
+        if mapping in ("seq2seq", "multimodal")
+        or not ((model_type, model_class) in whole or (mapping == "causal" and model_type in MAPPINGS["multimodal"]))
     ]
 
 
@@ -84,6 +85,20 @@ def spread(model):
             weight += 0.1 * torch.randn_like(weight)
         else:
             weight.normal_(0, SPREAD)
+
+
+# Encoder-decoders by what they were trained for; a model of any other type writes what follows its encoder's text.
+SPANS = ["t5", "mt5", "umt5", "longt5", "switch_transformers"]
+DENOISING = ["bart", "mbart", "plbart", "mvp", "led", "bigbird_pegasus"]
+
+
+def frame_of(model):
+    """Which of the tokenizers fits a model."""
+    kind = kind_of(model)
+    if kind != "seq2seq":
+        return kind
+    model_type = model.config.model_type
+    return "spans" if model_type in SPANS else "denoising" if model_type in DENOISING else "prefix"
 
 
 def kind_of(model):

@@ -11,137 +11,72 @@ from transformers import CONFIG_MAPPING, PretrainedConfig
 
 POSITIONS = 128  # more than any row of the sweep has tokens
 
-# field: its value in a tiny model, wherever its default is a number.
-SIZES = {
-    **dict.fromkeys(
-        ["hidden_size", "n_embd", "d_model", "emb_dim", "dim", "embed_dim", "embedding_size", "embedding_dim"]
-        + ["word_embed_proj_dim", "lru_width", "cross_attention_hidden_size", "hidden_size_global", "d_latents"]
-        + ["true_hidden_size", "pooler_hidden_size", "prediction_head_size", "attention_hidden_size", "input_size"]
-        + ["adapter_in_dim", "adapter_out_dim", "adapter_input_size", "text_hidden_size", "audio_hidden_size"]
-        + ["vl_hidden_size", "out_dim", "connector_hidden_size", "qformer_hidden_size", "acoustic_hidden_size"]
-        + ["vision_output_dim", "projector_hidden_size", "projector_input_dim", "projector_output_dim", "output_dim"]
-        + ["alignment_intermediate_size", "output_channels", "downsample_hidden_size", "swa_q_lora_rank"]
-        + ["projector_intermediate_size", "adapter_hidden_size", "adapter_intermediate_size"],
-        32,
-    ),
-    **dict.fromkeys(
-        ["intermediate_size", "ffn_dim", "d_ff", "dff", "d_inner", "dim_ff", "hidden_dim", "feed_forward_size"]
-        + ["encoder_ffn_dim", "decoder_ffn_dim", "ffn_hidden_size", "n_inner", "moe_intermediate_size"]
-        + ["shared_expert_intermediate_size", "shared_experts_intermediate_size", "shared_intermediate_size"]
-        + ["dense_intermediate_size", "intermediate_size_mlp", "expert_ffn_hidden_size", "share_expert_dim"]
-        + ["moe_shared_expert_intermediate_size", "prefix_dense_intermediate_size", "moe_hidden_size"]
-        + ["block_ff_dim", "mlp_hidden_size", "moe_latent_size"],
-        48,
-    ),
-    **dict.fromkeys(
-        ["num_attention_heads", "n_head", "n_heads", "num_heads", "attention_heads", "encoder_attention_heads"]
-        + ["decoder_attention_heads", "num_encoder_attention_heads", "num_decoder_attention_heads", "linear_num_heads"]
-        + [
-            "num_sliding_attention_heads",
-            "swa_num_attention_heads",
-            "linear_num_value_heads",
-            "num_self_attention_heads",
-        ]
-        + ["num_cross_attention_heads", "index_n_heads", "num_query_groups"],
-        4,
-    ),
-    **dict.fromkeys(
-        ["num_key_value_heads", "num_kv_heads", "kv_n_heads", "swa_num_key_value_heads", "linear_num_key_heads"]
-        + ["num_global_key_value_heads", "swa_num_kv_heads", "indexer_kv_heads"],
-        2,
-    ),
-    **dict.fromkeys(
-        ["head_dim", "d_kv", "d_head", "dim_head", "kv_channels", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"]
-        + ["swa_head_dim", "swa_v_head_dim", "linear_head_dim", "linear_key_head_dim", "linear_value_head_dim"]
-        + ["index_head_dim", "indexer_head_dim", "global_head_dim", "attention_head_size", "mamba_d_head"]
-        + ["mamba_head_dim", "mamba_headdim", "attention_head_dim"],
-        8,
-    ),
-    **dict.fromkeys(["kv_lora_rank", "q_lora_rank", "o_lora_rank", "laurel_rank", "gated_norm_rank", "hc_lowrank"], 16),
-    **dict.fromkeys(
-        ["qk_head_dim", "hidden_size_per_layer_input", "mamba_d_state", "ssm_state_size", "state_size"], 16
-    ),
-    **dict.fromkeys(["adapter_rank", "time_step_rank", "mamba_dt_rank", "embedding_rank", "ple_embed_dim"], 16),
-    **dict.fromkeys(["router_hidden_size", "entity_emb_size", "input_embedding_size", "output_embedding_size"], 16),
-    **dict.fromkeys(["intra_bottleneck_size", "projection_dim", "d_rel", "rel_extent"], 16),
-    **dict.fromkeys(
-        ["num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers", "decoder_layers", "layers"]
-        + ["num_encoder_layers", "num_decoder_layers", "num_blocks", "depth", "num_layers_per_stack"],
-        2,
-    ),
-    **dict.fromkeys(["num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"], 4),
-    **dict.fromkeys(
-        ["num_experts_per_tok", "num_experts_per_token", "moe_k", "moe_topk", "moe_top_k", "top_k_experts"], 2
-    ),
-    **dict.fromkeys(["n_group", "num_expert_group", "num_mtp_layers", "hc_mult", "hc_count"], 2),
-    **dict.fromkeys(["n_shared_experts", "num_shared_experts", "moe_num_shared_experts", "topk_group"], 1),
-    **dict.fromkeys(["mamba_n_groups", "mamba_ngroups", "n_groups", "first_k_dense_replace", "num_dense_layers"], 1),
-    **dict.fromkeys(["num_nextn_predict_layers", "num_kv_shared_layers", "moe_layer_start_index"], 0),
-    **dict.fromkeys(["mamba_n_heads", "mamba_num_heads"], 8),
-    **dict.fromkeys(["mamba_d_ssm"], 64),
-    **dict.fromkeys(["n_mamba_heads", "max_window_layers", "sparse_step"], 2),
-    **dict.fromkeys(
-        ["max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "max_source_positions", "model_max_length"]
-        + ["max_target_positions", "max_encoder_position_embeddings", "max_decoder_position_embeddings"]
-        + ["context_length"],
-        POSITIONS,
-    ),
-    "rotary_dim": 4,
-    "entity_vocab_size": 10,
-    "vocab_size_per_layer_input": None,  # as the vocabulary
-    "pronunciation_vocab_size": 10,
-    "shape_vocab_size": 10,
-    "pronunciation_embed_dim": 16,
-    "shape_embed_dim": 16,
-    "zero_expert_num": 2,
-    "num_mel_bins": 8,
-    "image_size": 16,
-    "patch_size": 8,
-    "out_hidden_size": 32,
-}
+
+def named(table):
+    """{field: value} of {value: fields, in words}."""
+    return {name: value for value, names in table.items() for name in names.split()}
+
+
+# A field's value in a tiny model, wherever its default is a number.
+SIZES = named(
+    {
+        32: """hidden_size n_embd d_model emb_dim dim embed_dim embedding_size embedding_dim word_embed_proj_dim
+            lru_width cross_attention_hidden_size hidden_size_global d_latents true_hidden_size pooler_hidden_size input_size
+            prediction_head_size attention_hidden_size adapter_in_dim adapter_out_dim adapter_input_size
+            out_hidden_size text_hidden_size audio_hidden_size vl_hidden_size out_dim connector_hidden_size qformer_hidden_size
+            acoustic_hidden_size vision_output_dim projector_hidden_size projector_input_dim projector_output_dim
+            output_dim alignment_intermediate_size output_channels downsample_hidden_size swa_q_lora_rank
+            projector_intermediate_size adapter_hidden_size adapter_intermediate_size encoder_hidden_size""",
+        48: """intermediate_size ffn_dim d_ff dff d_inner dim_ff hidden_dim feed_forward_size encoder_ffn_dim
+            decoder_ffn_dim ffn_hidden_size n_inner moe_intermediate_size shared_expert_intermediate_size
+            shared_experts_intermediate_size shared_intermediate_size dense_intermediate_size intermediate_size_mlp
+            expert_ffn_hidden_size share_expert_dim moe_shared_expert_intermediate_size block_ff_dim mlp_hidden_size
+            prefix_dense_intermediate_size moe_hidden_size moe_latent_size""",
+        4: """num_attention_heads n_head n_heads num_heads attention_heads encoder_attention_heads index_n_heads
+            decoder_attention_heads num_encoder_attention_heads num_decoder_attention_heads linear_num_heads
+            num_sliding_attention_heads swa_num_attention_heads linear_num_value_heads num_self_attention_heads
+            num_cross_attention_heads num_query_groups num_experts num_local_experts n_routed_experts moe_num_experts
+            rotary_dim""",
+        2: """num_key_value_heads num_kv_heads kv_n_heads swa_num_key_value_heads linear_num_key_heads swa_num_kv_heads
+            num_global_key_value_heads indexer_kv_heads num_hidden_layers n_layer n_layers num_layers encoder_layers
+            decoder_layers layers num_encoder_layers num_decoder_layers num_blocks depth num_layers_per_stack
+            num_experts_per_tok num_experts_per_token moe_k moe_topk moe_top_k top_k_experts n_group num_expert_group
+            num_mtp_layers hc_mult hc_count n_mamba_heads max_window_layers zero_expert_num""",
+        8: """head_dim d_kv d_head dim_head kv_channels qk_nope_head_dim qk_rope_head_dim v_head_dim swa_head_dim
+            swa_v_head_dim linear_head_dim linear_key_head_dim linear_value_head_dim index_head_dim indexer_head_dim
+            global_head_dim attention_head_size mamba_d_head mamba_head_dim mamba_headdim attention_head_dim
+            mamba_n_heads mamba_num_heads num_mel_bins patch_size""",
+        16: """kv_lora_rank q_lora_rank o_lora_rank laurel_rank gated_norm_rank hc_lowrank qk_head_dim image_size
+            hidden_size_per_layer_input mamba_d_state ssm_state_size state_size adapter_rank time_step_rank
+            mamba_dt_rank embedding_rank ple_embed_dim router_hidden_size entity_emb_size input_embedding_size output_embedding_size
+            intra_bottleneck_size projection_dim d_rel rel_extent pronunciation_embed_dim shape_embed_dim""",
+        1: """n_shared_experts num_shared_experts moe_num_shared_experts topk_group mamba_n_groups mamba_ngroups
+            n_groups first_k_dense_replace num_dense_layers""",
+        0: "num_nextn_predict_layers num_kv_shared_layers moe_layer_start_index",
+        64: "mamba_d_ssm",
+        10: "entity_vocab_size pronunciation_vocab_size shape_vocab_size",
+        POSITIONS: """max_position_embeddings n_positions n_ctx max_seq_len max_source_positions model_max_length
+            max_target_positions max_encoder_position_embeddings max_decoder_position_embeddings context_length""",
+    }
+)
 VOCABULARY = {"vocab_size", "src_vocab_size", "tgt_vocab_size", "vocab_size_per_layer_input", "decoder_vocab_size"}
-# How far a position sees; asked for below and above the lengths of the rows.
-WINDOWS = {
-    **dict.fromkeys(
-        ["sliding_window", "attention_chunk_size", "window_size", "local_attention", "index_topk", "attention_window"]
-        + ["attention_window_size", "sliding_window_size", "keep_window_size", "local_attention_window_len"]
-        + ["local_radius", "original_max_position_embeddings", "index_local_blocks", "index_topk_blocks"],
-        8,
-    ),
-}
+# How far a position sees: asked for below and above the lengths of the rows.
 SHORT, LONG = 8, 128
-IDS = {
-    "bos_token_id": 0,
-    "pad_token_id": 1,
-    "eos_token_id": 2,
-    "unk_token_id": 3,
-    "mask_token_id": 4,
-    "sep_token_id": 2,
+WINDOWS = {
+    *["sliding_window", "attention_chunk_size", "window_size", "local_attention", "index_topk", "attention_window"],
+    *["attention_window_size", "sliding_window_size", "keep_window_size", "local_attention_window_len", "local_radius"],
+    *["original_max_position_embeddings", "index_local_blocks", "index_topk_blocks"],
 }
-# field that says which layers are of another kind: every second one is, where no list names them all
-EVERY = {
-    **dict.fromkeys(
-        [
-            "full_attention_interval",
-            "attn_layer_period",
-            "expert_layer_period",
-            "layer_group_size",
-            "moe_every_n_layers",
-        ]
-        + [
-            "no_rope_layer_interval",
-            "interleave_moe_layer_step",
-            "sliding_window_pattern",
-            "global_attn_every_n_layers",
-        ]
-        + ["decoder_sparse_step", "encoder_sparse_step", "cross_layer_interval"],
-        2,
-    ),
-    "attn_layer_offset": 1,
-    "expert_layer_offset": 1,
-    "num_sparse_encoder_layers": 1,
-    "num_sparse_decoder_layers": 1,
-}
+IDS = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2, "unk_token_id": 3, "mask_token_id": 4}
+# Which layers are of another kind, where no list names them all: every second one.
+EVERY = named(
+    {
+        2: """full_attention_interval attn_layer_period expert_layer_period layer_group_size moe_every_n_layers
+            no_rope_layer_interval interleave_moe_layer_step sliding_window_pattern global_attn_every_n_layers
+            decoder_sparse_step encoder_sparse_step cross_layer_interval""",
+        1: "attn_layer_offset expert_layer_offset num_sparse_encoder_layers num_sparse_decoder_layers",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -201,7 +136,7 @@ def shrunk_value(name, value, request, kept, layers):
         return min(value, EVERY[name])
     if isinstance(value, float) and (name.endswith(("dropout", "dropout_prob", "_pdrop", "layerdrop"))):
         return 0.0
-    return value if value == 0 else SIZES.get(name, value)  # nothing stays nothing
+    return SIZES.get(name, value) if value else value  # nothing stays nothing
 
 
 def shrunk_list(name, value, kept, layers):
@@ -298,6 +233,18 @@ def windowed(request):
     return layers("full_attention", "sliding_attention", use_sliding_window=True, sliding_window=request.window)
 
 
+def half_decoder(request):
+    """Two BERTs, the second of which sees what precedes alone, and the first."""
+    sizes = tiny_arguments(CONFIG_MAPPING["bert"](), request)
+    return {
+        "encoder": {**sizes, "model_type": "bert"},
+        "decoder": {**sizes, "model_type": "bert", "is_decoder": True, "add_cross_attention": True},
+    }
+
+
+DISENTANGLED = {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]}
+
+
 def axes(*sections):
     """Rotary positions whose frequencies are shared out between time, height and width."""
     return {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "mrope_section": list(sections)}}
@@ -313,6 +260,7 @@ PECULIAR = {
     ),
     "dbrx": {"attn_config": {"kv_n_heads": 2, "rope_theta": 10000.0, "clip_qkv": 8.0}},
     "deepseek_v2": {"num_experts_per_tok": 2},
+    "encoder-decoder": half_decoder,
     "dots1": layers(
         "full_attention", "sliding_attention", n_routed_experts=4, num_experts_per_tok=2, n_shared_experts=1
     ),
@@ -322,7 +270,8 @@ PECULIAR = {
         **dict.fromkeys(["swa_qk_nope_head_dim", "swa_qk_rope_head_dim", "swa_v_head_dim"], 8),
         **dict.fromkeys(["swa_num_attention_heads", "swa_num_key_value_heads"], 4),
     },
-    **dict.fromkeys(("deberta", "deberta-v2"), {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]}),
+    "deberta": DISENTANGLED,
+    "deberta-v2": DISENTANGLED,
     "esmc": {"num_key_value_heads": 4},
     "granitemoehybrid": layers("linear_attention", "full_attention"),
     "gpt_neo": {"num_layers": 2, "attention_types": [[["global", "local"], 1]]},
@@ -346,15 +295,15 @@ PECULIAR = {
     "chameleon": {"vocabulary_map": {"<image>": 8}},
     "chameleon_vqgan": {"base_channels": 32, "channel_multiplier": [1], "embed_dim": 16, "num_embeddings": 8},
     "emu3": {"vocabulary_map": {"<image>": 8, "<|extra_200|>": 9}},
-    "deepseek_ocr2_text": {"mlp_layer_types": ["dense", "sparse"]},
+    "deepseek_ocr2_text": {"mlp_layer_types": ["dense", "sparse"], "num_experts_per_tok": 2},
+    "emu3_vqgan": {"base_channels": 32, "channel_multiplier": [1], "codebook_size": 8},
     "ernie4_5_vl_moe_text": axes(1, 1, 2),
     "glm4v_moe_text": {"rope_parameters": {**axes(1, 1, 0)["rope_parameters"], "partial_rotary_factor": 0.5}},
-    **dict.fromkeys(
-        ("glm4v_text", "glm_ocr_text", "hunyuan_vl_text", "paddleocr_vl_text")
-        + ("qwen2_5_omni_text", "qwen2_5_vl_text", "qwen2_vl_text"),
-        axes(2, 1, 1),
-    ),
+    **dict.fromkeys(["glm4v_text", "glm_ocr_text", "hunyuan_vl_text", "paddleocr_vl_text"], axes(2, 1, 1)),
+    **dict.fromkeys(["qwen2_5_omni_text", "qwen2_5_vl_text", "qwen2_vl_text"], axes(2, 1, 1)),
+    "florence_vision": {"embed_dim": [16] * 4, "num_heads": [2] * 4, "num_groups": [2] * 4, "depths": [1] * 4},
     "glm5_next_text": {"index_kpool": 4},
+    "blip_2_qformer": {"cross_attention_frequency": 1, "num_attention_heads": 4},
     "granite4_vision": {"deepstack_layer_map": [[0, 0]], "spatial_target_layers": [0, 0, 1, 1]},
     "janus_vqgan": {"base_channels": 32, "channel_multiplier": [1], "embed_dim": 16, "num_embeddings": 8},
     "molmo2_adapter": {"vision_feature_layer": [0, 1]},
@@ -367,20 +316,17 @@ PECULIAR = {
     "zaya": {"num_experts_per_tok": 1},
 }
 
-# model type: why it has no tiny model that reads text
-UNFIT = {
-    **dict.fromkeys(("fast_vlm", "gemma3n", "perception_lm"), "its vision tower needs timm and pillow"),
-    "inkling_mm_model": "it needs scipy",
-    **dict.fromkeys(
-        ("gemma4_assistant", "gemma4_unified_assistant"), "it reads the keys and values of the model that it assists"
-    ),
-    **dict.fromkeys(
-        ("blip", "blip-2", "idefics", "instructblip", "instructblipvideo", "kosmos-2", "pix2struct", "pp_formulanet")
-        + ("udop", "vision-encoder-decoder"),
-        "it reads no text without an image",
-    ),
-    **dict.fromkeys(("musicgen", "musicgen_melody"), "its vocabulary is sounds"),
-    **dict.fromkeys(("nemo_speechlm", "voxtral_realtime"), "it reads no text without sound"),
-    "diffusion_gemma": "it fills blocks by diffusion and has no distribution of the next token",
-    "pi0": "it moves robots",
-}
+# Why some have no tiny model that reads text.
+UNFIT = named(
+    {
+        "its vision tower needs timm and pillow": "fast_vlm gemma3n perception_lm",
+        "it needs scipy": "inkling_mm_model",
+        "it reads the keys and values of the model that it assists": "gemma4_assistant gemma4_unified_assistant",
+        "it reads no text without an image": """blip blip-2 idefics instructblip instructblipvideo kosmos-2 pix2struct
+            pp_formulanet udop vision-encoder-decoder""",
+        "its vocabulary is sounds": "musicgen musicgen_melody",
+        "it reads no text without sound": "nemo_speechlm voxtral_realtime",
+        "it fills blocks by diffusion, and has no distribution of the next token": "diffusion_gemma",
+        "it moves robots": "pi0",
+    }
+)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch
 
 Reduce = Callable[[list[float]], float]
+BATCH = 8
 
 
 @dataclass(frozen=True)
@@ -42,12 +43,17 @@ class Reference:
         return self._scores(lambda question: read(model, [question]))
 
     def batched(self, model, padded: bool) -> list[float]:
-        """The same, each row in a batch of two: beside the longest of all, or beside itself the other way round."""
-        longest = max((one for some in self.questions for one in some), key=lambda one: len(one.ids))
-        return self._scores(lambda question: read(model, [question, longest if padded else turned(question)]))
+        """The same, rows in the model's own batches of BATCH: of many lengths, or each beside others of its own."""
+        distinct = list({repr(question): question for some in self.questions for question in some}.values())
+        known = {}
+        if padded:
+            for start in range(0, len(distinct), BATCH):
+                some = distinct[start : start + BATCH]
+                known.update(zip(map(repr, some), read(model, some), strict=True))
+        return self._scores(lambda question: read(model, [question] + [turned(question)] * (BATCH - 1)), known)
 
-    def _scores(self, ask):
-        known, scores = {}, []
+    def _scores(self, ask, known=()):
+        known, scores = dict(known), []
         for questions, reduce in zip(self.questions, self.reduces, strict=True):
             for question in questions:
                 if repr(question) not in known:
@@ -157,6 +163,53 @@ def span_conditional(model, tokenizer, context, option):
     return [Question(encoder, reads, [start, sentinel, *ids[:-1]])], mean
 
 
+def writing(model, tokenizer, encoder, ids, first):
+    """A row whose encoder reads a text, and whose decoder writes ids, of which those from `first` on are read."""
+    start = model.config.decoder_start_token_id
+    return Question(encoder, [(i, ids[i]) for i in range(first, len(ids))], [start, *ids[:-1]])
+
+
+def begun(model, tokenizer):
+    """What a target begins with: what the tokenizer puts before a text, but never the start token twice."""
+    whole, own = tokenizer("a")["input_ids"], bare(tokenizer, "a")
+    before = whole[: whole.index(own[0])]
+    return before[1:] if before[:1] == [model.config.decoder_start_token_id] else before
+
+
+def restored(model, tokenizer, ids, places):
+    """One mask in the encoder stands for a span; the decoder writes the text up to the span's end."""
+    own = tokenizer("a")["input_ids"].index(bare(tokenizer, "a")[0])
+    target = [*begun(model, tokenizer), *ids[own : places.stop]]
+    encoder = [*ids[: places.start], tokenizer.mask_token_id, *ids[places.stop :]]
+    return writing(model, tokenizer, encoder, target, len(target) - len(places))
+
+
+def denoising_likelihood(model, tokenizer, context, option):
+    return [restored(model, tokenizer, *attribute(tokenizer, context, option))], log_mean
+
+
+def denoising_conditional(model, tokenizer, context, option):
+    given = with_full_stop(context)
+    encoding = tokenizer(f"{given} {option}", return_offsets_mapping=True)
+    places = [i for i, (_, end) in enumerate(encoding["offset_mapping"]) if end > len(given)]
+    return [restored(model, tokenizer, encoding["input_ids"], range(places[0], places[-1] + 1))], mean
+
+
+def prefix_of(model, tokenizer, prefix, text):
+    target = begun(model, tokenizer)
+    encoder = tokenizer(prefix)["input_ids"]
+    return [writing(model, tokenizer, encoder, [*target, *bare(tokenizer, text)], len(target))], mean
+
+
+def prefix_likelihood(model, tokenizer, context, option):
+    start = context.index("BLANK")
+    return prefix_of(model, tokenizer, option[:start].rstrip(), option[start:])
+
+
+def prefix_conditional(model, tokenizer, context, option):
+    return prefix_of(model, tokenizer, with_full_stop(context), option)
+
+
 def permutation_likelihood(model, tokenizer, context, option):
     from stereoset_scoring.passage import xlnet_passage  # data of the method's definition
 
@@ -180,6 +233,10 @@ DEFINITIONS = {
     ("permutation", "intrasentence", "likelihood"): permutation_likelihood,
     ("seq2seq", "intrasentence", "likelihood"): span_likelihood,
     ("seq2seq", "intersentence", "conditional"): span_conditional,
+    ("seq2seq", "intrasentence", "denoising"): denoising_likelihood,
+    ("seq2seq", "intersentence", "denoising"): denoising_conditional,
+    ("seq2seq", "intrasentence", "prefix"): prefix_likelihood,
+    ("seq2seq", "intersentence", "prefix"): prefix_conditional,
 }
 
 

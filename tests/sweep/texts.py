@@ -1,4 +1,4 @@
-"""What the sweep scores, and the tokenizers that it is scored with: one byte-level BPE with three ways to frame a text."""
+"""What the sweep scores, and the tokenizers for it: one byte-level BPE, and ways to frame a text."""
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
@@ -8,9 +8,9 @@ CORPUS = [
     "They are calm; she is tall. It was watered in the garden, was it not? He reads.",
     "He said: 'A gardener met us!' They said: 'A day, a tree.' Trees are long and rivers are calm.",
 ]
-SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", "<sep>", "<cls>", "<extra_id_0>", "<image>", "<audio>"]
+SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", "<sep>", "<cls>", "<image>", "<audio>", "<extra_id_0>"]
 
-# Texts of 3 to 60 tokens, some of one length and most not; options begin alike, and some contexts exceed a short window.
+# Texts of 3 to 60 tokens, of one length and of many; options begin alike, and some contexts exceed a short window.
 INTRASENTENCE = [
     ("It BLANK.", ["It was.", "It is.", "It reads."]),
     (
@@ -55,38 +55,38 @@ def rows(examples, task):
 
 
 def data_for(kind):
-    """{task: rows} for a kind of model; a masked one reads a row for every token of a context, so the long one is left out."""
+    """{task: rows} for a kind of model; without the long context for masked ones, which read a row for every token."""
     following = [one for one in INTERSENTENCE if kind != "masked" or len(one[0]) < 40]
     return {"intrasentence": rows(INTRASENTENCE, "intrasentence"), "intersentence": rows(following, "intersentence")}
 
 
-# kind of model: (what is put around a text, names of special tokens besides the padding)
+# frame: (what is put around a text, names of special tokens besides the padding)
 FRAMES = {
     "causal": ("$A", {"bos_token": "<s>", "eos_token": "</s>"}),
     "masked": ("<s> $A </s>", {"cls_token": "<s>", "sep_token": "</s>", "mask_token": "<mask>", "unk_token": "<unk>"}),
     "permutation": ("$A <sep> <cls>", {"cls_token": "<cls>", "sep_token": "<sep>", "mask_token": "<mask>"}),
-    "seq2seq": (
-        "$A </s>",
-        {"bos_token": "<s>", "eos_token": "</s>", "mask_token": "<mask>", "extra_special_tokens": ["<extra_id_0>"]},
-    ),
+    "spans": ("$A </s>", {"eos_token": "</s>", "extra_special_tokens": ["<extra_id_0>"]}),
+    "denoising": ("<s> $A </s>", {"bos_token": "<s>", "eos_token": "</s>", "mask_token": "<mask>"}),
+    "prefix": ("$A </s>", {"eos_token": "</s>"}),
 }
 
 
-def hub_tokenizer(kind):
-    """The tokenizer of a kind of model."""
+def hub_tokenizer(frame):
+    """The tokenizer that frames texts in one of the ways."""
+    special = [one for one in SPECIAL if one != "<extra_id_0>" or frame == "spans"]
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     trainer = trainers.BpeTrainer(
-        vocab_size=340, special_tokens=SPECIAL, initial_alphabet=alphabet, show_progress=False
+        vocab_size=340, special_tokens=special, initial_alphabet=alphabet, show_progress=False
     )
     tokenizer.train_from_iterator(CORPUS, trainer)
-    frame, names = FRAMES[kind]
-    around = [token for token in frame.split() if token != "$A"]
+    template, names = FRAMES[frame]
+    around = [token for token in template.split() if token != "$A"]
     if around:
         tokenizer.post_processor = processors.TemplateProcessing(
-            single=frame, special_tokens=[(token, SPECIAL.index(token)) for token in around]
+            single=template, special_tokens=[(token, special.index(token)) for token in around]
         )
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import torch
 
 from stereoset_scoring import load_scorer
-from tests.sweep.architectures import kind_of, tiny_model
+from tests.sweep.architectures import frame_of, kind_of, tiny_model
 from tests.sweep.reference import reference
 from tests.sweep.texts import data_for, hub_tokenizer
 
@@ -65,12 +65,12 @@ def trials_of(architecture, window, dtypes=("float32", "bfloat16"), sources=("me
     Raises:
         Exception: of any kind, where transformers cannot build, save or open the model, or make it read a text.
     """
-    vocabulary = len(hub_tokenizer("causal"))
+    vocabulary = len(hub_tokenizer("spans"))
     made = tiny_model(architecture, vocabulary, window)
     found = []
     for dtype in dtypes:
         with TemporaryDirectory(prefix="sweep-", dir=shared_memory()) as folder:
-            tokenizer = hub_tokenizer(kind_of(made))
+            tokenizer = hub_tokenizer(frame_of(made))
             made.to(getattr(torch, dtype)).save_pretrained(folder)
             tokenizer.save_pretrained(folder)
             # As from the hub: some architectures keep parts of themselves in float32.
@@ -78,8 +78,8 @@ def trials_of(architecture, window, dtypes=("float32", "bfloat16"), sources=("me
             expected = Expected(model, tokenizer)
             for source in sources:
                 names = {"model": model, "tokenizer": tokenizer} if source == "memory" else {"name": folder}
-                scorer = attempt(lambda names=names: load_scorer(**names, method=wanted(model)))
-                for task in data_for(kind_of(model)):
+                scorer = attempt(load_scorer, **names, method=wanted(model))
+                for task in expected.rows:
                     trial = Trial(str(architecture), window, dtype, source, task)
                     found.append(trial)
                     score_and_compare(trial, scorer, expected)
@@ -105,20 +105,18 @@ class Expected:
         return self._known[task, method]
 
 
-def attempt(action):
+def attempt(action, *arguments, **named):
     """What an action gives, or the error that ends it."""
     try:
-        return action()
+        return action(*arguments, **named)
     except Exception as error:  # of any make: the sweep goes on, and says what it was
         return error
 
 
 def score_and_compare(trial, scorer, expected):
     """One task scored and compared; whatever ends it is written into the trial."""
-    if not isinstance(scorer, Exception):
-        found = attempt(lambda: scored(trial, scorer, expected.rows[trial.task]))
-    else:
-        found = scorer
+    broken = isinstance(scorer, Exception)
+    found = scorer if broken else attempt(scored, trial, scorer, expected.rows[trial.task])
     if isinstance(found, Exception):
         said = " ".join(str(found).split()) if is_sentence(found) else None
         trial.refusal, trial.error = said, None if said else told(found)
