@@ -21,12 +21,13 @@ def named(table):
 SIZES = named(
     {
         32: """hidden_size n_embd d_model emb_dim dim embed_dim embedding_size embedding_dim word_embed_proj_dim
-            lru_width cross_attention_hidden_size hidden_size_global d_latents true_hidden_size pooler_hidden_size input_size
-            prediction_head_size attention_hidden_size adapter_in_dim adapter_out_dim adapter_input_size
-            out_hidden_size text_hidden_size audio_hidden_size vl_hidden_size out_dim connector_hidden_size qformer_hidden_size
-            acoustic_hidden_size vision_output_dim projector_hidden_size projector_input_dim projector_output_dim
-            output_dim alignment_intermediate_size output_channels downsample_hidden_size swa_q_lora_rank
-            projector_intermediate_size adapter_hidden_size adapter_intermediate_size encoder_hidden_size""",
+            lru_width cross_attention_hidden_size hidden_size_global d_latents true_hidden_size pooler_hidden_size
+            input_size prediction_head_size attention_hidden_size adapter_in_dim adapter_out_dim adapter_input_size
+            out_hidden_size text_hidden_size audio_hidden_size vl_hidden_size out_dim connector_hidden_size
+            qformer_hidden_size acoustic_hidden_size vision_output_dim projector_hidden_size projector_input_dim
+            projector_output_dim output_dim alignment_intermediate_size output_channels downsample_hidden_size
+            swa_q_lora_rank projector_intermediate_size adapter_hidden_size adapter_intermediate_size
+            encoder_hidden_size""",
         48: """intermediate_size ffn_dim d_ff dff d_inner dim_ff hidden_dim feed_forward_size encoder_ffn_dim
             decoder_ffn_dim ffn_hidden_size n_inner moe_intermediate_size shared_expert_intermediate_size
             shared_experts_intermediate_size shared_intermediate_size dense_intermediate_size intermediate_size_mlp
@@ -35,21 +36,22 @@ SIZES = named(
         4: """num_attention_heads n_head n_heads num_heads attention_heads encoder_attention_heads index_n_heads
             decoder_attention_heads num_encoder_attention_heads num_decoder_attention_heads linear_num_heads
             num_sliding_attention_heads swa_num_attention_heads linear_num_value_heads num_self_attention_heads
-            num_cross_attention_heads num_query_groups num_experts num_local_experts n_routed_experts moe_num_experts
-            rotary_dim""",
-        2: """num_key_value_heads num_kv_heads kv_n_heads swa_num_key_value_heads linear_num_key_heads swa_num_kv_heads
-            num_global_key_value_heads indexer_kv_heads num_hidden_layers n_layer n_layers num_layers encoder_layers
-            decoder_layers layers num_encoder_layers num_decoder_layers num_blocks depth num_layers_per_stack
-            num_experts_per_tok num_experts_per_token moe_k moe_topk moe_top_k top_k_experts n_group num_expert_group
-            num_mtp_layers hc_mult hc_count n_mamba_heads max_window_layers zero_expert_num""",
+            num_cross_attention_heads num_query_groups num_experts num_local_experts n_routed_experts
+            moe_num_experts rotary_dim""",
+        2: """num_key_value_heads num_kv_heads kv_n_heads swa_num_key_value_heads linear_num_key_heads
+            swa_num_kv_heads num_global_key_value_heads indexer_kv_heads num_hidden_layers n_layer n_layers
+            num_layers encoder_layers decoder_layers layers num_encoder_layers num_decoder_layers num_blocks depth
+            num_layers_per_stack num_experts_per_tok num_experts_per_token moe_k moe_topk moe_top_k top_k_experts
+            n_group num_expert_group num_mtp_layers hc_mult hc_count n_mamba_heads max_window_layers zero_expert_num""",
         8: """head_dim d_kv d_head dim_head kv_channels qk_nope_head_dim qk_rope_head_dim v_head_dim swa_head_dim
             swa_v_head_dim linear_head_dim linear_key_head_dim linear_value_head_dim index_head_dim indexer_head_dim
             global_head_dim attention_head_size mamba_d_head mamba_head_dim mamba_headdim attention_head_dim
             mamba_n_heads mamba_num_heads num_mel_bins patch_size""",
         16: """kv_lora_rank q_lora_rank o_lora_rank laurel_rank gated_norm_rank hc_lowrank qk_head_dim image_size
             hidden_size_per_layer_input mamba_d_state ssm_state_size state_size adapter_rank time_step_rank
-            mamba_dt_rank embedding_rank ple_embed_dim router_hidden_size entity_emb_size input_embedding_size output_embedding_size
-            intra_bottleneck_size projection_dim d_rel rel_extent pronunciation_embed_dim shape_embed_dim""",
+            mamba_dt_rank embedding_rank ple_embed_dim router_hidden_size entity_emb_size input_embedding_size
+            output_embedding_size intra_bottleneck_size projection_dim d_rel rel_extent pronunciation_embed_dim
+            shape_embed_dim""",
         1: """n_shared_experts num_shared_experts moe_num_shared_experts topk_group mamba_n_groups mamba_ngroups
             n_groups first_k_dense_replace num_dense_layers""",
         0: "num_nextn_predict_layers num_kv_shared_layers moe_layer_start_index",
@@ -303,7 +305,7 @@ PECULIAR = {
     **dict.fromkeys(["qwen2_5_omni_text", "qwen2_5_vl_text", "qwen2_vl_text"], axes(2, 1, 1)),
     "florence_vision": {"embed_dim": [16] * 4, "num_heads": [2] * 4, "num_groups": [2] * 4, "depths": [1] * 4},
     "glm5_next_text": {"index_kpool": 4},
-    "blip_2_qformer": {"cross_attention_frequency": 1, "num_attention_heads": 4},
+    "clip_vision_model": {"hidden_size": 64},  # granite4_vision wants a multiple
     "granite4_vision": {"deepstack_layer_map": [[0, 0]], "spatial_target_layers": [0, 0, 1, 1]},
     "janus_vqgan": {"base_channels": 32, "channel_multiplier": [1], "embed_dim": 16, "num_embeddings": 8},
     "molmo2_adapter": {"vision_feature_layer": [0, 1]},
