@@ -306,7 +306,8 @@ PECULIAR = {
     "florence_vision": {"embed_dim": [16] * 4, "num_heads": [2] * 4, "num_groups": [2] * 4, "depths": [1] * 4},
     "glm5_next_text": {"index_kpool": 4},
     "clip_vision_model": {"hidden_size": 64},  # granite4_vision wants a multiple
-    "granite4_vision": {"deepstack_layer_map": [[0, 0]], "spatial_target_layers": [0, 0, 1, 1]},
+    "granite4_vision": {"deepstack_layer_map": [[0, 0]], "spatial_target_layers": [0, 0, 1, 1]}
+    | {"downsample_rate": "1/2"},
     "janus_vqgan": {"base_channels": 32, "channel_multiplier": [1], "embed_dim": 16, "num_embeddings": 8},
     "molmo2_adapter": {"vision_feature_layer": [0, 1]},
     "radio": {"video_temporal_patch_size": 2},
