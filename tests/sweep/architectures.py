@@ -60,8 +60,9 @@ def tiny_model(architecture, vocabulary, window):
     """A tiny model with random weights, float32, in evaluation mode."""
     model_class = getattr(transformers, architecture.model_class)
     config = tiny_configuration(architecture.model_type, Request(vocabulary, window))
-    if isinstance(config.get_text_config(decoder=True), model_class.config_class):
-        config = config.get_text_config(decoder=True)
+    text = config.get_text_config(decoder=True)
+    if not isinstance(config, model_class.config_class) and isinstance(text, model_class.config_class):
+        config = text
     if architecture.mapping == "causal" and not config.is_encoder_decoder and hasattr(config, "is_decoder"):
         config.is_decoder = True
     if architecture.mapping == "causal" and hasattr(config, "causal"):
