@@ -47,11 +47,11 @@ SIZES = named(
             swa_v_head_dim linear_head_dim linear_key_head_dim linear_value_head_dim index_head_dim indexer_head_dim
             global_head_dim attention_head_size mamba_d_head mamba_head_dim mamba_headdim attention_head_dim
             mamba_n_heads mamba_num_heads num_mel_bins patch_size""",
-        16: """kv_lora_rank q_lora_rank o_lora_rank laurel_rank gated_norm_rank hc_lowrank qk_head_dim image_size
-            hidden_size_per_layer_input mamba_d_state ssm_state_size state_size adapter_rank time_step_rank
-            mamba_dt_rank embedding_rank ple_embed_dim router_hidden_size entity_emb_size input_embedding_size
-            output_embedding_size intra_bottleneck_size projection_dim d_rel rel_extent pronunciation_embed_dim
-            shape_embed_dim""",
+        16: """chunk_size mamba_chunk_size kv_lora_rank q_lora_rank o_lora_rank laurel_rank gated_norm_rank hc_lowrank
+            qk_head_dim image_size hidden_size_per_layer_input mamba_d_state ssm_state_size state_size adapter_rank
+            time_step_rank mamba_dt_rank embedding_rank ple_embed_dim router_hidden_size entity_emb_size
+            input_embedding_size output_embedding_size intra_bottleneck_size projection_dim d_rel rel_extent
+            pronunciation_embed_dim shape_embed_dim""",
         1: """n_shared_experts num_shared_experts moe_num_shared_experts topk_group mamba_n_groups mamba_ngroups
             n_groups first_k_dense_replace num_dense_layers""",
         0: "num_nextn_predict_layers num_kv_shared_layers moe_layer_start_index",
@@ -280,6 +280,7 @@ PECULIAR = {
     "hrm_text": {"num_hidden_layers": 1, "num_layers_per_stack": None, "H_cycles": 1, "L_cycles": 1},
     "lfm2": layers("conv", "full_attention", block_multiple_of=16),
     "lfm2_moe": layers("conv", "full_attention", num_dense_layers=1),
+    "minimax": {"block_size": 16},
     "mamba2": {"num_heads": 8, "head_dim": 8},
     "neomme": {"head_dim": 32},
     **dict.fromkeys(("phi3", "phimoe", "phi4_multimodal"), long_rope),

@@ -129,8 +129,10 @@ def score_and_compare(trial, scorer, expected):
         said = plainly(str(found)) if is_sentence(found) else None
         trial.refusal, trial.error = said, None if said else told(found)
         return
-    right = expected.scores(trial.task, scorer.method(trial.task).name, bool(trial.inert))
-    if right is None:
+    right = attempt(expected.scores, trial.task, scorer.method(trial.task).name, bool(trial.inert))
+    if isinstance(right, Exception):
+        trial.error = f"The model's own forward pass fails: {told(right)}."
+    elif right is None:
         trial.error = f"The reference has no definition of {trial.method}."
     else:
         compare(trial, found, *right)
