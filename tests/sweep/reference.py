@@ -85,6 +85,16 @@ def read(model, questions: list[Question]) -> list[list[float]]:
     return [[logits[i, position, token].item() for position, token in one.reads] for i, one in enumerate(questions)]
 
 
+def ignores_padding(model) -> bool:
+    """Whether a row gives the same beside a longer one in the model's own batch; asked in float32."""
+    short, long = (list(range(20, 20 + length)) for length in (6, 60))
+    decodes = "decoder_input_ids" in inspect.signature(model.forward).parameters
+    one = Question(short, [(i, 30) for i in range(4)], short[:4] if decodes else None)
+    other = Question(long, [], long if decodes else None)
+    alone, beside = read(model, [one])[0], read(model, [one, other])[0]
+    return max(abs(a - b) for a, b in zip(alone, beside, strict=True)) <= 1e-4
+
+
 def padded(lists):
     width = max(map(len, lists))
     return torch.tensor([one + [1] * (width - len(one)) for one in lists])

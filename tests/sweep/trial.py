@@ -11,7 +11,7 @@ import torch
 
 from stereoset_scoring import load_scorer
 from tests.sweep.architectures import frame_of, kind_of, tiny_model
-from tests.sweep.reference import reference
+from tests.sweep.reference import ignores_padding, reference
 from tests.sweep.texts import data_for, hub_tokenizer
 
 FLOAT32 = 1e-4  # nats
@@ -74,7 +74,7 @@ def trials_of(architecture, window, dtypes=DTYPES, sources=SOURCES) -> list[Tria
     """
     vocabulary = len(hub_tokenizer("spans"))
     made = tiny_model(architecture, vocabulary, window)
-    found = []
+    found, padded = [], ignores_padding(made)
     for dtype in dtypes:
         with TemporaryDirectory(prefix="sweep-", dir=shared_memory()) as place:
             folder = Path(place, architecture.model_type)
@@ -83,7 +83,7 @@ def trials_of(architecture, window, dtypes=DTYPES, sources=SOURCES) -> list[Tria
             tokenizer.save_pretrained(folder)
             # As from the hub: some architectures keep parts of themselves in float32.
             model = type(made).from_pretrained(folder, dtype=getattr(torch, dtype)).eval()
-            expected = Expected(model, tokenizer)
+            expected = Expected(model, tokenizer, padded)
             for source in sources:
                 names = {"model": model, "tokenizer": tokenizer} if source == "memory" else {"name": str(folder)}
                 scorer = attempt(load_scorer, **names, method=wanted(model))
@@ -95,13 +95,19 @@ def trials_of(architecture, window, dtypes=DTYPES, sources=SOURCES) -> list[Tria
 
 
 class Expected:
-    """The reference's scores of one model, each computed once: alone, and in the model's own batches of two."""
+    """The reference's scores of one model, each computed once: row by row, and in the model's own batches.
 
-    def __init__(self, model, tokenizer):
-        self.model, self.tokenizer, self.kind = model, tokenizer, kind_of(model)
+    Args:
+        model: a model in evaluation mode.
+        tokenizer: its hub tokenizer.
+        padded: whether rows of several lengths may stand in one batch.
+    """
+
+    def __init__(self, model, tokenizer, padded):
+        self.model, self.tokenizer, self.kind, self.padded = model, tokenizer, kind_of(model), padded
         self.rows, self._known = data_for(self.kind), {}
 
-    def scores(self, task, method, padded):
+    def scores(self, task, method):
         """(alone, batched); None where the reference has no definition of the method."""
         if (task, method) not in self._known:
             asked = reference(self.kind, task, method, self.model, self.tokenizer, self.rows[task])
@@ -109,7 +115,7 @@ class Expected:
                 return None
             alone = asked.scores(self.model.eval())
             half = self.model.dtype == torch.bfloat16
-            self._known[task, method] = alone, asked.batched(self.model, padded) if half else alone
+            self._known[task, method] = alone, asked.batched(self.model, self.padded) if half else alone
         return self._known[task, method]
 
 
@@ -129,7 +135,7 @@ def score_and_compare(trial, scorer, expected):
         said = plainly(str(found)) if is_sentence(found) else None
         trial.refusal, trial.error = said, None if said else told(found)
         return
-    right = attempt(expected.scores, trial.task, scorer.method(trial.task).name, bool(trial.inert))
+    right = attempt(expected.scores, trial.task, scorer.method(trial.task).name)
     if isinstance(right, Exception):
         trial.error = f"The model's own forward pass fails: {told(right)}."
     elif right is None:
