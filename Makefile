@@ -5,11 +5,12 @@ LAUNCH = .venv/bin/accelerate launch --num_machines 1 --num_processes 1 --mixed_
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help score test lint suite test-compat benchmark clean
+.PHONY: help score test lint suite sweep test-compat benchmark clean
 
 help:
 	@echo 'make score        score the built-in sample and print its table (sets up .venv)'
 	@echo 'make test         lint and test (sets up .venv)'
+	@echo 'make sweep        score every text architecture of transformers against its own forward pass (minutes)'
 	@echo 'make test-compat  test data and metric with the oldest datasets supported (sets up .venv-compat)'
 	@echo 'make benchmark    measure the speed, against others and against the machine (sets up .venv-benchmark)'
 	@echo 'make clean        remove what these made'
@@ -26,6 +27,9 @@ lint: .venv/installed
 
 suite: .venv/installed
 	.venv/bin/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+
+sweep: .venv/installed
+	OMP_NUM_THREADS=1 .venv/bin/python -m tests.sweep --page stereoset_scoring/ARCHITECTURES.md
 
 test-compat: .venv-compat/installed
 	.venv-compat/bin/python -m pytest tests/dataset tests/metric

@@ -21,7 +21,14 @@ import pytest  # noqa: E402
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 # Files that start many processes take longest: begun first, they keep nobody waiting at the end.
-LONG = ("test_resume.py", "test_readme.py", "test_score.py", "test_train_next_sentence.py", "test_architectures.py")
+LONG = (
+    "test_resume.py",
+    "test_readme.py",
+    "test_score.py",
+    "test_train_next_sentence.py",
+    "test_architectures.py",
+    "test_sweep.py",
+)
 
 
 def pytest_collection_modifyitems(items):
