@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from stereoset_scoring.packing import pack
+from stereoset_scoring.planning.packing import pack
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ import copy
 
 import torch
 
-from stereoset_scoring.examples import read_example
 from stereoset_scoring.methods.causal import with_full_stop
 from stereoset_scoring.methods.masked import MaskedLikelihood
 from stereoset_scoring.methods.pseudo_likelihood import whole_text
-from stereoset_scoring.tokens import Tokenizer
+from stereoset_scoring.questions.examples import read_example
+from stereoset_scoring.questions.tokens import Tokenizer
 
 BATCH_SIZE = 32
 

@@ -12,7 +12,7 @@ from meter import matrices_of
 from rounds import alternate
 
 from stereoset_scoring import load_scorer
-from stereoset_scoring.record import NEAR
+from stereoset_scoring.runs.record import NEAR
 
 
 @dataclass(frozen=True)

@@ -7,82 +7,12 @@ Published numbers stand beside those of models of the same name, with --publishe
 the files.
 """
 
-import argparse
 import sys
 from pathlib import Path
 
-from formats import FORMATS, render
-from published import read_published
-from saved import read_saved
-from tables import LANGUAGES, TABLES, Model, make_table
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # also where the project is only checked out
 
-
-def main():
-    """Scores, published numbers, tables."""
-    args = parse_args()
-    models = read_models(args)
-    published = read_published(args.published)
-    options = {"5": {"terms": args.terms}}
-    tables = {
-        name: make_table(name, models, published, **options.get(name, {}))
-        for name in args.tables or default_tables(models)
-    }
-    unfilled = [name for name, table in tables.items() if table is None]
-    if args.tables and unfilled:
-        raise ValueError(
-            f"The scores given cannot fill {', '.join(unfilled)}: give scores of its tasks, split, language."
-        )
-    print("\n\n\n".join(render(table, args.format) for table in tables.values() if table is not None))
-
-
-def parse_args():
-    """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "scores",
-        nargs="+",
-        metavar="NAME=PATH",
-        help="a model's name and its prediction file or run folder; NAME:LANGUAGE=PATH where the file does not say its "
-        "language and it is not English; one name may come several times, for several languages",
-    )
-    parser.add_argument("--tables", nargs="+", choices=tuple(TABLES), help="default: all that the scores can fill")
-    parser.add_argument("--published", nargs="+", default=[], metavar="[SPLIT=]FILE", help="published numbers")
-    parser.add_argument("--format", choices=tuple(FORMATS), default="terminal")
-    parser.add_argument("--terms", type=int, default=3, help="how many terms at each end, in Table 5")
-    parser.add_argument("--split", choices=("validation", "test"), default="validation", help="of prediction files")
-    parser.add_argument("--data-dir", type=Path, help="a mirror of the upstream files, instead of the network")
-    return parser.parse_args()
-
-
-def read_models(args):
-    """The Models that the command line names."""
-    models, seen = [], set()
-    for word in args.scores:
-        name, separator, path = word.partition("=")
-        name, _, language = name.partition(":")
-        if not name or not separator or not path:
-            raise ValueError(f"{word!r} is not NAME=PATH or NAME:LANGUAGE=PATH: say what to call the scores.")
-        if language and language not in LANGUAGES:
-            raise ValueError(f"{word!r} names the language {language!r}: choose one of {', '.join(LANGUAGES)}.")
-        model = Model(name, read_saved(Path(path), language or "en", args.split, args.data_dir))
-        parts = {(name, model.split, config) for config in model.saved.parts}
-        if parts & seen:
-            raise ValueError(
-                f"{name} has two sets of scores for {sorted(parts & seen)[0][2]}: give one of them a name of its own."
-            )
-        seen |= parts
-        models.append(model)
-    return models
-
-
-def default_tables(models):
-    """All tables, those by language only where there is more than English."""
-    several = {language for model in models for language in model.languages} - {"en"}
-    return [name for name in TABLES if name.isdigit() or several]
-
+from stereoset_cli.reproduce import door
 
 if __name__ == "__main__":
-    try:
-        main()
-    except (ValueError, OSError) as refusal:
-        sys.exit(f"reproduce.py: {refusal}")
+    door()

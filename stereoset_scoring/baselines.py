@@ -13,11 +13,11 @@ from functools import partial
 from math import log
 from pathlib import Path
 
-from stereoset_scoring.examples import gold_labels, read_example
-from stereoset_scoring.job import Job
-from stereoset_scoring.predictions import option_ids, read_predictions
+from stereoset_scoring.files.predictions import option_ids, read_predictions
+from stereoset_scoring.planning.job import Job
+from stereoset_scoring.planning.rows import Recipe
+from stereoset_scoring.questions.examples import gold_labels, read_example
 from stereoset_scoring.refusal import Refusal
-from stereoset_scoring.rows import Recipe
 
 PREFIX = "baseline:"
 PREFERRED, OTHER, UNRELATED = -1.0, -2.0, -3.0  # any three numbers in this order

@@ -7,10 +7,8 @@ from contextlib import ExitStack, contextmanager
 from copy import copy
 from dataclasses import replace
 
+from stereoset_scoring.checkpoints.fit import check_fit
 from stereoset_scoring.engines.heap import kept_heap
-from stereoset_scoring.examples import read_example
-from stereoset_scoring.fit import check_fit
-from stereoset_scoring.job import make_job
 from stereoset_scoring.methods.registry import (
     METHODS,
     check_names,
@@ -19,8 +17,10 @@ from stereoset_scoring.methods.registry import (
     heads_of,
     preset_named,
 )
+from stereoset_scoring.planning.job import make_job
+from stereoset_scoring.questions.examples import read_example
+from stereoset_scoring.reading import score_here
 from stereoset_scoring.refusal import Refusal
-from stereoset_scoring.runner import score_here
 
 # Padded tokens in one forward pass: enough to keep a device busy, little enough for any vocabulary.
 MAX_TOKENS = {"cuda": 16384}
@@ -148,7 +148,7 @@ class Scorer:
     def score(self, dataset, progress=False):
         """Scores of every option, aligned with the rows.
 
-        Runs in this process alone; `stereoset_scoring.runner.score_everywhere` shares the work between the
+        Runs in this process alone; `stereoset_scoring.reading.score_everywhere` shares the work between the
         processes of `accelerate launch`.
 
         Args:

@@ -49,7 +49,7 @@ def names_in(requirements):
 
 
 @pytest.mark.parametrize(
-    "module", ["stereoset_scoring", "stereoset_scoring.predictions", "stereoset_scoring.methods.registry"]
+    "module", ["stereoset_scoring", "stereoset_scoring.files.predictions", "stereoset_scoring.methods.registry"]
 )
 def test_what_needs_no_model_is_imported_without_torch(repository, module):
     code = f"import sys, {module}; sys.exit(bool({{'torch', 'transformers', 'accelerate'}} & set(sys.modules)))"
@@ -68,7 +68,7 @@ def test_methods_know_no_tensors(repository):
 
 def test_team_and_checkpoints_alone_know_that_there_are_processes(repository):
     assert importers(repository / "stereoset_scoring", "accelerate") == {
-        "team.py",
+        "processes/team.py",
         "checkpoints/fingerprints.py",
         "checkpoints/in_memory.py",
     }

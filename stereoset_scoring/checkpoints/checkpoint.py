@@ -8,8 +8,8 @@ from stereoset_scoring.checkpoints.opening import open_weights
 from stereoset_scoring.checkpoints.placement import default_device, spread
 from stereoset_scoring.checkpoints.precision import cast, dtype_named, suit
 from stereoset_scoring.checkpoints.repository import Repository
+from stereoset_scoring.questions.tokenizer_files import load_tokenizer
 from stereoset_scoring.refusal import Refusal
-from stereoset_scoring.tokenizer_files import load_tokenizer
 
 
 class Checkpoint:

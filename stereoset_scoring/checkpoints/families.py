@@ -20,7 +20,7 @@ from transformers.models.auto.modeling_auto import (
 )
 from transformers.models.auto.modeling_auto import MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES as MULTIMODAL
 
-from stereoset_scoring.modalities import check_reads_text
+from stereoset_scoring.checkpoints.modalities import check_reads_text
 from stereoset_scoring.refusal import Refusal
 
 # What each family is opened with: {auto class: {model type: architecture}}; the first that knows a model type, unless

@@ -12,8 +12,8 @@ from stereoset_scoring.checkpoints.heads import Head, make_engine, without_adapt
 from stereoset_scoring.checkpoints.next_sentence_head import NextSentenceModel
 from stereoset_scoring.checkpoints.precision import takes_its_dtype
 from stereoset_scoring.engines.devices import input_device
+from stereoset_scoring.questions.tokens import Tokenizer
 from stereoset_scoring.refusal import Refusal
-from stereoset_scoring.tokens import Tokenizer
 
 LANGUAGE_MODELS = ("masked", "permutation", "causal", "seq2seq")
 

@@ -3,8 +3,8 @@
 import torch
 
 from stereoset_scoring.engines.devices import gpus_of
+from stereoset_scoring.processes.team import processes
 from stereoset_scoring.refusal import Refusal
-from stereoset_scoring.team import processes
 
 
 def default_device():

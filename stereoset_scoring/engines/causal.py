@@ -7,7 +7,7 @@ import torch
 from stereoset_scoring.engines.language_model import LanguageModelEngine
 from stereoset_scoring.engines.padding import pad, visibility
 from stereoset_scoring.engines.trials import hardest, length_of, selects_beyond, sketch, try_causal
-from stereoset_scoring.packing import pack
+from stereoset_scoring.planning.packing import pack
 
 
 class CausalEngine(LanguageModelEngine):

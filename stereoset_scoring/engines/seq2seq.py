@@ -3,14 +3,14 @@
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from stereoset_scoring.batching import in_passes
 from stereoset_scoring.engines.base import places_and_reads
 from stereoset_scoring.engines.language_model import LanguageModelEngine
 from stereoset_scoring.engines.padding import pad
 from stereoset_scoring.engines.sharing import DECODER, ENCODER, Sharing, tried_sharing
 from stereoset_scoring.engines.trials import Trial, length_of
-from stereoset_scoring.rows import GREEDY, Row
-from stereoset_scoring.tokens import start_of
+from stereoset_scoring.planning.batching import in_passes
+from stereoset_scoring.planning.rows import GREEDY, Row
+from stereoset_scoring.questions.tokens import start_of
 
 
 class Seq2SeqEngine(LanguageModelEngine):

@@ -6,9 +6,9 @@ from math import isnan
 
 import torch
 
+from stereoset_scoring.planning.rows import Row
+from stereoset_scoring.questions.tokens import start_of
 from stereoset_scoring.refusal import Refusal
-from stereoset_scoring.rows import Row
-from stereoset_scoring.tokens import start_of
 
 FLOAT32 = 1e-4  # nats, of a log-probability of -1: what batching may change
 HALF = 3  # units in the last place of a log-probability, in the mean: what batching may change in half precision

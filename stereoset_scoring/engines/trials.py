@@ -12,9 +12,9 @@ from itertools import cycle, islice
 import torch
 
 from stereoset_scoring.engines.budget import free_memory
-from stereoset_scoring.packing import Pack, pack
+from stereoset_scoring.planning.packing import Pack, pack
+from stereoset_scoring.planning.rows import Row
 from stereoset_scoring.refusal import Refusal
-from stereoset_scoring.rows import Row
 
 FEW = 4
 FULL = 3e-5  # relative, of a hidden state in float32: rounding stays below, and one in the wrong place does not

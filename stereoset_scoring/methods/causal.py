@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from stereoset_scoring.methods.reductions import mean_log, total
-from stereoset_scoring.rows import Recipe, Row
+from stereoset_scoring.planning.rows import Recipe, Row
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from stereoset_scoring.attribute import filled_context, released_word
-from stereoset_scoring.examples import BLANK
 from stereoset_scoring.methods.reductions import log_mean_probability, mean_log, total
-from stereoset_scoring.rows import Recipe, Row
+from stereoset_scoring.planning.rows import Recipe, Row
+from stereoset_scoring.questions.attribute import filled_context, released_word
+from stereoset_scoring.questions.examples import BLANK
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from stereoset_scoring.methods.reductions import only
-from stereoset_scoring.rows import Recipe, Row
+from stereoset_scoring.planning.rows import Recipe, Row
 
 
 @dataclass(frozen=True)

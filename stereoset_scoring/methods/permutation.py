@@ -6,8 +6,8 @@ from typing import Literal
 from stereoset_scoring.methods.masked import AttributeLikelihood
 from stereoset_scoring.methods.pseudo_likelihood import option_tokens
 from stereoset_scoring.methods.reductions import mean_log
-from stereoset_scoring.passage import xlnet_passage
-from stereoset_scoring.rows import Recipe, Row
+from stereoset_scoring.planning.rows import Recipe, Row
+from stereoset_scoring.questions.passage import xlnet_passage
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
-from stereoset_scoring.attribute import filled_context
 from stereoset_scoring.methods.masked import attribute_tokens, masked_row, spaced
 from stereoset_scoring.methods.reductions import mean_log, total
-from stereoset_scoring.rows import Recipe, Row
+from stereoset_scoring.planning.rows import Recipe, Row
+from stereoset_scoring.questions.attribute import filled_context
 
 
 @dataclass(frozen=True)

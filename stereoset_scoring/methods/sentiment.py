@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from stereoset_scoring.attribute import filled_context
 from stereoset_scoring.methods.reductions import only
-from stereoset_scoring.rows import Recipe, Row
+from stereoset_scoring.planning.rows import Recipe, Row
+from stereoset_scoring.questions.attribute import filled_context
 
 NEGATIVE = 0  # where the engine puts the class that the checkpoint names negative
 

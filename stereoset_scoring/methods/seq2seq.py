@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from stereoset_scoring.attribute import filled_context
 from stereoset_scoring.methods.causal import with_full_stop
 from stereoset_scoring.methods.masked import AttributeLikelihood, attribute_tokens
 from stereoset_scoring.methods.reductions import log_mean_probability, mean_log, only, share_of_first
-from stereoset_scoring.rows import GREEDY, Recipe, Row
+from stereoset_scoring.planning.rows import GREEDY, Recipe, Row
+from stereoset_scoring.questions.attribute import filled_context
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ from stereoset_scoring.checkpoints.next_sentence_head import (
 )
 from stereoset_scoring.engines.first_calls import make_first_calls
 from stereoset_scoring.engines.padding import pad
+from stereoset_scoring.files.store import write_json
 from stereoset_scoring.methods.next_sentence import NextSentence
-from stereoset_scoring.store import write_json
-from stereoset_scoring.tokens import Tokenizer
+from stereoset_scoring.questions.tokens import Tokenizer
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 import torch
 from transformers import BertConfig, BertForMaskedLM, GPT2Config, GPT2LMHeadModel
 
-from stereoset_scoring.job import make_job
 from stereoset_scoring.methods.reductions import total
-from stereoset_scoring.rows import Recipe, Row
+from stereoset_scoring.planning.job import make_job
+from stereoset_scoring.planning.rows import Recipe, Row
 
 
 def job_of(*rows):

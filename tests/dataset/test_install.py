@@ -1,7 +1,6 @@
 """After scripts/install.py both names work in a fresh process, from any folder, without the hub."""
 
 import errno
-import importlib.util
 import json
 import os
 import subprocess
@@ -11,13 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import datasets
 import pytest
 
-
-@pytest.fixture(scope="module")
-def install(repository):
-    spec = importlib.util.spec_from_file_location("install", repository / "scripts" / "install.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from stereoset_cli import install
 
 
 def run(home, folder, *arguments, **environment):
@@ -58,7 +51,7 @@ def metric_folder(tmp_path):
     return folder
 
 
-def test_a_metric_is_found_by_name_and_the_last_one_installed_wins(install, metric_folder, tmp_path, monkeypatch):
+def test_a_metric_is_found_by_name_and_the_last_one_installed_wins(metric_folder, tmp_path, monkeypatch):
     home = tmp_path / "home"
     monkeypatch.setattr(datasets.config, "HF_MODULES_CACHE", home / "modules")
     first = install.install_metric(metric_folder)
@@ -72,7 +65,7 @@ def test_a_metric_is_found_by_name_and_the_last_one_installed_wins(install, metr
 
 
 @pytest.mark.parametrize("lost", ["stereoset_metric.py", "arithmetic.py"])
-def test_an_incomplete_metric_is_refused_by_name(install, metric_folder, lost, tmp_path, monkeypatch):
+def test_an_incomplete_metric_is_refused_by_name(metric_folder, lost, tmp_path, monkeypatch):
     monkeypatch.setattr(datasets.config, "HF_MODULES_CACHE", tmp_path / "modules")
     (metric_folder / lost).unlink()
     with pytest.raises(FileNotFoundError, match=f"{lost} is absent"):
@@ -85,7 +78,7 @@ def folders_of(home):
 
 
 @pytest.mark.parametrize("broken", ["fsync", "rename"])
-def test_an_installation_that_fails_leaves_what_was_there(install, metric_folder, tmp_path, monkeypatch, broken):
+def test_an_installation_that_fails_leaves_what_was_there(metric_folder, tmp_path, monkeypatch, broken):
     home = tmp_path / "home"
     monkeypatch.setattr(datasets.config, "HF_MODULES_CACHE", home / "modules")
     before = install.install_metric(metric_folder)
@@ -103,7 +96,7 @@ def test_an_installation_that_fails_leaves_what_was_there(install, metric_folder
 
 
 @pytest.mark.parametrize("written", range(3))
-def test_a_kill_in_the_middle_leaves_no_torn_module(install, metric_folder, tmp_path, monkeypatch, written):
+def test_a_kill_in_the_middle_leaves_no_torn_module(metric_folder, tmp_path, monkeypatch, written):
     monkeypatch.setattr(datasets.config, "HF_MODULES_CACHE", tmp_path / "home" / "modules")
     before = install.install_metric(metric_folder)
     (metric_folder / "arithmetic.py").write_text(HELPER % 3)
@@ -119,7 +112,7 @@ def test_a_kill_in_the_middle_leaves_no_torn_module(install, metric_folder, tmp_
     assert install.install_metric(metric_folder).exists()
 
 
-def test_a_module_that_an_older_installer_left_torn_is_made_whole(install, metric_folder, tmp_path, monkeypatch):
+def test_a_module_that_an_older_installer_left_torn_is_made_whole(metric_folder, tmp_path, monkeypatch):
     monkeypatch.setattr(datasets.config, "HF_MODULES_CACHE", tmp_path / "modules")
     main_file = install.install_metric(metric_folder)
     main_file.write_text(MODULE[:20])
@@ -129,7 +122,7 @@ def test_a_module_that_an_older_installer_left_torn_is_made_whole(install, metri
     assert main_file.with_name("arithmetic.py").read_text() == HELPER % 2
 
 
-def test_installations_at_the_same_time_end_well(install, metric_folder, tmp_path, monkeypatch):
+def test_installations_at_the_same_time_end_well(metric_folder, tmp_path, monkeypatch):
     monkeypatch.setattr(datasets.config, "HF_MODULES_CACHE", tmp_path / "home" / "modules")
     with ThreadPoolExecutor(8) as pool:
         (found,) = set(pool.map(install.install_metric, [metric_folder] * 40))

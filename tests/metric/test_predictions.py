@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stereoset_scoring.predictions import align, option_ids, read_predictions, write_predictions
+from stereoset_scoring.files.predictions import align, option_ids, read_predictions, write_predictions
 
 SCORES = {
     "intrasentence": {"a": -1.5, "b": 1e-300, "c": -math.inf},

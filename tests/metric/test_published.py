@@ -6,7 +6,7 @@ import json
 import pytest
 
 from stereoset_metric.compute_score import compute_score, flat_references
-from stereoset_scoring.predictions import align, read_predictions
+from stereoset_scoring.files.predictions import align, read_predictions
 
 TASKS = ("intrasentence", "intersentence")
 PRINTED = 0.005 + 1e-9  # half a unit of the last printed digit

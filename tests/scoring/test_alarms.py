@@ -4,7 +4,7 @@ from math import comb
 
 import pytest
 
-from stereoset_scoring import alarms
+from stereoset_report import alarms
 
 LABELS = ("stereotype", "anti-stereotype", "unrelated")
 

@@ -10,7 +10,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre
 from transformers import PreTrainedTokenizerFast
 
 from stereoset_scoring import load_scorer
-from stereoset_scoring.runner import Unreadable
+from stereoset_scoring.reading import Unreadable
 
 CLOSE = 1e-4  # float32, in nats
 

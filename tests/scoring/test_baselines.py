@@ -15,7 +15,7 @@ from stereoset_metric.compute_score import compute_score, flat_reference
 from stereoset_scoring import load_scorer
 from stereoset_scoring.baselines import ENSEMBLE_WEIGHTS, Ensemble, Ideal, Random, Stereotyped, load_baseline
 from stereoset_scoring.engines.classifiers import negative_class
-from stereoset_scoring.runner import score_here
+from stereoset_scoring.reading import score_here
 from stereoset_scoring.sample import load_sample
 
 TASKS = ("intrasentence", "intersentence")

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from stereoset_scoring.rows import Row
+from stereoset_scoring.planning.rows import Row
 
 CLOSE_T5 = 1e-4  # its layer norm and softmax are computed in float32 whatever the model's dtype
 ASKED = [

@@ -5,9 +5,9 @@ from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, RobertaConf
 from transformers import T5ForConditionalGeneration as T5
 
 from stereoset_scoring import load_scorer
-from stereoset_scoring.fit import Tables, check_fit, tables_for, tables_of
+from stereoset_scoring.checkpoints.fit import Tables, check_fit, tables_for, tables_of
+from stereoset_scoring.planning.rows import GREEDY, Row
 from stereoset_scoring.refusal import Refusal
-from stereoset_scoring.rows import GREEDY, Row
 
 SIZES = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
 ROWS = [

@@ -8,9 +8,9 @@ import torch
 from transformers import BertForMaskedLM
 
 from stereoset_scoring import load_scorer
-from stereoset_scoring.examples import read_example
 from stereoset_scoring.methods.pseudo_likelihood import MaskedConditional
-from stereoset_scoring.tokens import Tokens
+from stereoset_scoring.questions.examples import read_example
+from stereoset_scoring.questions.tokens import Tokens
 
 CLOSE = 1e-10  # float64, in nats
 

@@ -63,8 +63,8 @@ from transformers import (
 from stereoset_scoring import load_scorer
 from stereoset_scoring.checkpoints.families import family_of
 from stereoset_scoring.engines.sharing import Sharing
+from stereoset_scoring.planning.rows import Row
 from stereoset_scoring.refusal import Refusal
-from stereoset_scoring.rows import Row
 
 CLOSE = {"float64": 1e-9, "float32": 1e-5}  # in nats
 CLOSE_IN_FLOAT32 = 1e-4  # norms or softmax in float32, whatever the model's dtype

@@ -11,7 +11,7 @@ from transformers.activations import NewGELUActivation
 
 from stereoset_scoring import load_scorer
 from stereoset_scoring.engines.projection import _projected_into
-from stereoset_scoring.packing import pack
+from stereoset_scoring.planning.packing import pack
 
 KINDS = [
     # checkpoint, task

@@ -7,7 +7,7 @@ import torch
 
 from stereoset_dataset import load_stereoset
 from stereoset_scoring import load_scorer
-from stereoset_scoring.examples import as_pair
+from stereoset_scoring.questions.examples import as_pair
 from stereoset_scoring.scorer import Scorer
 
 LANGUAGES = ("en", "de", "es", "fr", "tr")

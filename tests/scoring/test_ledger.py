@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stereoset_scoring import ledger as module
-from stereoset_scoring.ledger import Ledger, set_aside
+from stereoset_scoring.files import ledger as module
+from stereoset_scoring.files.ledger import Ledger, set_aside
 
 IDENTITY = {"weights": "a" * 64, "method": "likelihood", "options": {"text": "ids"}}
 # Infinities, zeros of both signs, denormals, neighbours, and ties among them.
@@ -187,7 +187,7 @@ def test_no_clock_keeps_a_record_from_the_disk(tmp_path, monkeypatch, times):
 
 def test_a_batch_is_in_the_file_as_soon_as_it_is_added(tmp_path):
     code = (
-        "import os, sys; from stereoset_scoring.ledger import Ledger;"
+        "import os, sys; from stereoset_scoring.files.ledger import Ledger;"
         f"l = Ledger({str(tmp_path)!r}, {{'intrasentence': {IDENTITY!r}}}); l.open();"
         "l.add('intrasentence', {0: [1.0]}); os.kill(os.getpid(), 9)"
     )

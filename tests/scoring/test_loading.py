@@ -38,9 +38,9 @@ from transformers import (
 from stereoset_scoring import load_scorer
 from stereoset_scoring.checkpoints.families import family_of
 from stereoset_scoring.checkpoints.fingerprints import fingerprint
+from stereoset_scoring.planning.rows import Row
+from stereoset_scoring.reading import Unreadable
 from stereoset_scoring.refusal import Refusal
-from stereoset_scoring.rows import Row
-from stereoset_scoring.runner import Unreadable
 
 BERT = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16, "vocab_size": 140}
 

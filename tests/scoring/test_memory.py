@@ -25,7 +25,7 @@ from stereoset_scoring.engines.causal import CausalEngine
 from stereoset_scoring.engines.masked import MaskedEngine
 from stereoset_scoring.engines.projection import LOGITS
 from stereoset_scoring.engines.seq2seq import Seq2SeqEngine
-from stereoset_scoring.rows import GREEDY, Row
+from stereoset_scoring.planning.rows import GREEDY, Row
 
 VOCABULARY = 250_000
 TINY = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}

@@ -8,8 +8,8 @@ import torch
 from transformers import BartConfig, BartForConditionalGeneration
 
 from stereoset_scoring import load_scorer
-from stereoset_scoring.examples import as_pair
 from stereoset_scoring.methods.registry import METHODS, PRESETS, check_options, choose_method, methods_table
+from stereoset_scoring.questions.examples import as_pair
 
 TINY = {"masked": "bert", "permutation": "xlnet", "causal": "gpt2", "seq2seq": "t5"}
 SHORT = {"permutation": {"passage": "It was calm."}}  # the released passage takes seconds

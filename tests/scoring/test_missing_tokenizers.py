@@ -10,9 +10,9 @@ from tokenizers import models, pre_tokenizers, processors
 from transformers import AutoTokenizer, ByT5Tokenizer, EsmcTokenizer, PreTrainedTokenizerFast
 
 from stereoset_scoring import load_scorer
+from stereoset_scoring.questions.tokenizer_files import load_tokenizer
+from stereoset_scoring.questions.tokens import Beginning, Tokenizer
 from stereoset_scoring.refusal import Refusal
-from stereoset_scoring.tokenizer_files import load_tokenizer
-from stereoset_scoring.tokens import Beginning, Tokenizer
 
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
 VOCABULARY = "\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "kind", "a", ""])

@@ -9,7 +9,7 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, LlamaConfig
 
 from stereoset_scoring import load_scorer
 from stereoset_scoring.engines.devices import gpus_of
-from stereoset_scoring.record import beginning_record, model_record
+from stereoset_scoring.runs.record import beginning_record, model_record
 
 NAMES = ["bert", "gpt2", "llama", "xlnet", "t5"]
 CLOSE = 1e-4  # float32, in nats; T5's norms are float32 in float64 too

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from stereoset_scoring.attribute import aligned_fillers, fill, released_word
-from stereoset_scoring.batching import LARGE_ENOUGH, SIMILAR, by_tokens, side_by_side
 from stereoset_scoring.engines.padding import visibility
-from stereoset_scoring.examples import Example, Option, read_example
-from stereoset_scoring.job import make_job
 from stereoset_scoring.methods.reductions import log_mean_probability, mean_log
-from stereoset_scoring.packing import pack
-from stereoset_scoring.rows import Recipe, Row
-from stereoset_scoring.tokens import Tokens
+from stereoset_scoring.planning.batching import LARGE_ENOUGH, SIMILAR, by_tokens, side_by_side
+from stereoset_scoring.planning.job import make_job
+from stereoset_scoring.planning.packing import pack
+from stereoset_scoring.planning.rows import Recipe, Row
+from stereoset_scoring.questions.attribute import aligned_fillers, fill, released_word
+from stereoset_scoring.questions.examples import Example, Option, read_example
+from stereoset_scoring.questions.tokens import Tokens
 
 settings.register_profile("quick", max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("quick")

@@ -37,9 +37,9 @@ from transformers import (
 )
 
 from stereoset_scoring import load_scorer
+from stereoset_scoring.questions.spelling import mark_of, spans, words
+from stereoset_scoring.questions.tokens import Tokenizer
 from stereoset_scoring.refusal import Refusal
-from stereoset_scoring.spelling import mark_of, spans, words
-from stereoset_scoring.tokens import Tokenizer
 
 CLOSE = 1e-10  # float64, in nats
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]

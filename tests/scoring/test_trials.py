@@ -23,8 +23,8 @@ from transformers import (
 
 from stereoset_scoring import load_scorer
 from stereoset_scoring.engines.trials import may_change_between, sketch
+from stereoset_scoring.planning.rows import Row
 from stereoset_scoring.refusal import Refusal
-from stereoset_scoring.rows import Row
 
 TINY = {
     "hidden_size": 32,

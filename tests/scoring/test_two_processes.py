@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stereoset_scoring.runner import score_everywhere
+from stereoset_scoring.reading import score_everywhere
 
 SCRIPT = Path(__file__).with_name("two_processes.py")
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from stereoset_scoring.predictions import read_predictions, write_predictions
+from stereoset_scoring.files.predictions import read_predictions, write_predictions
 
 wild = settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]

@@ -9,7 +9,7 @@ import torch
 from accelerate import PartialState
 
 from stereoset_scoring import load_scorer
-from stereoset_scoring.runner import score_everywhere, score_here
+from stereoset_scoring.reading import score_everywhere, score_here
 
 
 def examples(count, task):

@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 from accelerate import PartialState
 
-from stereoset_scoring import team
+from stereoset_scoring.processes import team
 from stereoset_scoring.scorer import Scorer
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"

@@ -1,21 +1,12 @@
 """Spearman's rank correlation, against hand-computed values and against scipy."""
 
-import importlib.util
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stereoset_report import correlation
+
 NUMBERS = st.integers(-3, 3)
-
-
-@pytest.fixture(scope="module")
-def correlation(repository):
-    """The module under test."""
-    spec = importlib.util.spec_from_file_location("correlation", repository / "scripts" / "correlation.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.mark.parametrize(
@@ -29,18 +20,18 @@ def correlation(repository):
         ([1, 1, 1], [1, 2, 3], None),
     ],
 )
-def test_values_computed_by_hand(correlation, first, second, expected):
+def test_values_computed_by_hand(first, second, expected):
     found = correlation.spearman(first, second)
     assert found == (expected if expected is None else pytest.approx(expected, abs=1e-12))
 
 
-def test_equal_values_share_their_mean_rank(correlation):
+def test_equal_values_share_their_mean_rank():
     assert correlation.ranks([5, 1, 5, 7]) == [2.5, 1, 2.5, 4]
 
 
 @settings(deadline=None)  # the first example imports scipy
 @given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=3, max_size=20))
-def test_scipy_agrees(correlation, pairs):
+def test_scipy_agrees(pairs):
     first, second = zip(*pairs, strict=True)
     found = correlation.spearman(first, second)
     if found is not None:

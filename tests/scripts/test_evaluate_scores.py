@@ -9,8 +9,10 @@ import time
 
 import pytest
 
+import stereoset_report
 from stereoset_metric.compute_score import flat_references
-from stereoset_scoring.predictions import write_predictions
+from stereoset_report import saved
+from stereoset_scoring.files.predictions import write_predictions
 from stereoset_scoring.sample import load_sample
 
 GPT2 = "predictions/stereoset/predictions_gpt2_ModelNSP_GPT2LM.json"
@@ -48,8 +50,8 @@ PARTS = {
 }
 
 
-def test_results_are_by_language_task_and_bias_type(scripts):
-    results = scripts("report").make_results(PARTS)
+def test_results_are_by_language_task_and_bias_type():
+    results = stereoset_report.make_results(PARTS)
     assert list(results) == ["en"]
     assert list(results["en"]) == ["intrasentence", "intersentence", "overall"]
     assert results["en"]["intrasentence"].keys() == {"profession", "furniture", "all"}
@@ -61,8 +63,8 @@ def test_results_are_by_language_task_and_bias_type(scripts):
     }  # fmt: skip
 
 
-def test_there_is_no_overall_without_the_two_tasks(scripts):
-    report = scripts("report")
+def test_there_is_no_overall_without_the_two_tasks():
+    report = stereoset_report
     parts = {"intrasentence": PARTS["intrasentence"], "intersentence_de": PARTS["intersentence"]}
     results = report.make_results(parts)
     assert {language: list(tasks) for language, tasks in results.items()} == {
@@ -72,9 +74,9 @@ def test_there_is_no_overall_without_the_two_tasks(scripts):
     assert "overall" not in report.render(results, "x")
 
 
-def test_the_metrics_options_reach_it(scripts):
+def test_the_metrics_options_reach_it():
     tied = {"intrasentence": (rows("baker", "baker", "sofa"), [[1, 1, 0], [2, 1, 0], [1, 2, 0]])}
-    results = scripts("report").make_results(tied, average="example", ties="half", confidence_level=0.9)
+    results = stereoset_report.make_results(tied, average="example", ties="half", confidence_level=0.9)
     assert results["en"]["intrasentence"]["all"]["ss"] == 50
     assert {"ss_low", "icat_macro_high"} <= results["en"]["intrasentence"]["furniture"].keys()
 
@@ -87,12 +89,12 @@ def test_the_metrics_options_reach_it(scripts):
         ("crows_pairs", ("crows_pairs", "en")),
     ],
 )
-def test_a_config_names_task_and_language(scripts, config, expected):
-    assert scripts("report").split_config(config) == expected
+def test_a_config_names_task_and_language(config, expected):
+    assert stereoset_report.split_config(config) == expected
 
 
-def test_the_table_has_a_line_for_each_group_with_overall_last(scripts):
-    report = scripts("report")
+def test_the_table_has_a_line_for_each_group_with_overall_last():
+    report = stereoset_report
     table = report.render(report.make_results(PARTS), "some model", signature="made:so").splitlines()
     assert table[0] == "some model, en"
     groups = [line.split()[:2] for line in table if line.startswith(("intra", "inter", "overall"))]
@@ -113,14 +115,14 @@ def test_the_table_has_a_line_for_each_group_with_overall_last(scripts):
     ]  # fmt: skip
 
 
-def test_a_partial_table_is_stamped(scripts):
-    report = scripts("report")
+def test_a_partial_table_is_stamped():
+    report = stereoset_report
     table = report.render(report.make_results(PARTS), "some model", partial="first 2 examples of each task")
     assert table.splitlines()[0] == "some model, en  PARTIAL: first 2 examples of each task"
 
 
-def test_an_lms_near_chance_is_shouted(scripts):
-    report = scripts("report")
+def test_an_lms_near_chance_is_shouted():
+    report = stereoset_report
     table = report.render(report.make_results(PARTS), "some model")
     assert "WARNING" in table
     assert "0.0 on intersentence (en)" in table
@@ -129,8 +131,8 @@ def test_an_lms_near_chance_is_shouted(scripts):
     assert "WARNING" not in good
 
 
-def test_pairs_are_a_block_of_their_own_with_ss_only(scripts):
-    report = scripts("report")
+def test_pairs_are_a_block_of_their_own_with_ss_only():
+    report = stereoset_report
     pairs = (rows("", "", options=("stereotype", "anti-stereotype")), [[2, 1], [1, 2]])
     results = report.make_results({**PARTS, "crows_pairs": pairs})
     line = next(line for line in report.render(results, "x").splitlines() if line.startswith("crows_pairs"))
@@ -240,7 +242,7 @@ def test_scores_that_say_nothing_raise_alarms(score_here, tmp_path, score, kinds
     assert len(lines) == len(kinds)
 
 
-def test_what_the_record_of_a_run_knows_is_said_again(scripts):
+def test_what_the_record_of_a_run_knows_is_said_again():
     record = {
         "model": {"name": "some-chat", "chat_template": True},
         "tasks": {
@@ -249,7 +251,7 @@ def test_what_the_record_of_a_run_knows_is_said_again(scripts):
         },
         "unscored": {"crows_pairs": "There is none.", "intrasentence_pairs": "There is none."},
     }
-    report = scripts("report")
+    report = stereoset_report
     alarms = report.find_alarms(report.make_results(PARTS), PARTS, record)
     found = [(alarm["alarm"], alarm["of"]) for alarm in alarms]
     assert found[:2] == [("equal options", "intrasentence (en)"), ("unknown tokens", "intrasentence (en)")]
@@ -262,8 +264,8 @@ def test_what_the_record_of_a_run_knows_is_said_again(scripts):
     assert report.find_notes({}) == []
 
 
-def test_pairs_are_read_from_their_only_split(scripts, upstream):
-    assert len(scripts("saved").load_rows("crows_pairs", "validation", upstream)) == 1508
+def test_pairs_are_read_from_their_only_split(upstream):
+    assert len(saved.load_rows("crows_pairs", "validation", upstream)) == 1508
 
 
 @pytest.mark.parametrize(
@@ -297,23 +299,23 @@ def test_refusals_are_one_line_without_a_traceback(run, tmp_path, content, messa
         ('{"split": "sample", "model": {"family": 3}}', "names the model's family 3"),
     ],
 )
-def test_a_record_that_is_none_is_refused_with_the_file(scripts, sample_run, record, message):
+def test_a_record_that_is_none_is_refused_with_the_file(sample_run, record, message):
     (sample_run / "run.json").write_text(record)
     with pytest.raises(ValueError, match=re.escape(message)) as refusal:
-        scripts("saved").read_saved(sample_run)
+        saved.read_saved(sample_run)
     assert str(refusal.value).startswith(str(sample_run / "run.json"))
 
 
-def test_scores_that_do_not_fit_are_refused_with_their_file(scripts, sample_run):
+def test_scores_that_do_not_fit_are_refused_with_their_file(sample_run):
     write_predictions(sample_run / "scores.json", {"intrasentence": {"a": 1.0}})
     with pytest.raises(ValueError, match="options have no score") as refusal:
-        scripts("saved").read_saved(sample_run)
+        saved.read_saved(sample_run)
     assert str(refusal.value).startswith(f"{sample_run / 'scores.json'}, 'intrasentence': ")
 
 
-def test_the_command_line_speaks_of_its_options(scripts, tmp_path):
+def test_the_command_line_speaks_of_its_options(tmp_path):
     with pytest.raises(OSError, match="leave out --data-dir to download it") as refusal:
-        scripts("saved").load_rows("crows_pairs", "validation", str(tmp_path / "empty"))
+        saved.load_rows("crows_pairs", "validation", str(tmp_path / "empty"))
     assert "data_dir" not in str(refusal.value)
 
 
@@ -336,7 +338,6 @@ def test_the_script_imports_no_torch(repository, sample_run):
     code = (
         "import runpy, sys\n"
         f"sys.argv = ['evaluate_scores.py', {str(sample_run)!r}]\n"
-        f"sys.path.insert(0, {str(repository / 'scripts')!r})\n"
         f"runpy.run_path({str(repository / 'scripts' / 'evaluate_scores.py')!r}, run_name='__main__')\n"
         "sys.exit(', '.join({'torch', 'transformers', 'accelerate'} & set(sys.modules)))"
     )
@@ -346,8 +347,8 @@ def test_the_script_imports_no_torch(repository, sample_run):
     assert "overall" in result.stdout
 
 
-def test_reading_aligning_and_weighing_a_full_file_takes_less_than_a_second(scripts, shared, upstream):
-    script, report = scripts("saved"), scripts("report")
+def test_reading_aligning_and_weighing_a_full_file_takes_less_than_a_second(shared, upstream):
+    script, report = saved, stereoset_report
     rows = {task: script.load_rows(task, "validation", upstream) for task in TASKS}
     start = time.perf_counter()
     scores, _ = script.read_predictions(shared / GPT2)

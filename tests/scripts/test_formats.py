@@ -1,20 +1,14 @@
 """Tables as text: aligned, and well-formed in every format."""
 
-import importlib
 import re
 
 import pytest
 
-
-@pytest.fixture
-def formats(repository, monkeypatch):
-    """The module under test."""
-    monkeypatch.syspath_prepend(str(repository / "scripts"))
-    return importlib.import_module("formats")
+from stereoset_report import formats
 
 
 @pytest.fixture
-def table(formats):
+def table():
     """A small table with everything awkward: groups, headings, gaps, differences, and characters that formats use."""
     return formats.Table(
         "Tea & cake: 100%",
@@ -39,11 +33,11 @@ def table(formats):
         (None, None, "-"),
     ],
 )
-def test_a_cell_shows_the_published_number_and_marks_a_difference(formats, value, published, text):
+def test_a_cell_shows_the_published_number_and_marks_a_difference(value, published, text):
     assert str(formats.Cell(value, published)) == text
 
 
-def test_the_terminal_aligns_labels_left_and_numbers_right(formats, table):
+def test_the_terminal_aligns_labels_left_and_numbers_right(table):
     lines = formats.terminal(table).splitlines()
     rows = [line for line in lines if re.match(r"a_b|c\{d\}", line)]
     assert len({len(line) for line in rows}) == 1
@@ -51,7 +45,7 @@ def test_the_terminal_aligns_labels_left_and_numbers_right(formats, table):
     assert "first_one" in lines
 
 
-def test_markdown_rows_have_the_same_width_and_columns(formats, table):
+def test_markdown_rows_have_the_same_width_and_columns(table):
     rows = [line for line in formats.markdown(table).splitlines() if line.startswith("|")]
     assert len(rows) == 4
     assert len({len(row) for row in rows}) == 1
@@ -59,7 +53,7 @@ def test_markdown_rows_have_the_same_width_and_columns(formats, table):
     assert re.fullmatch(r"\| -+ \| -+ \|( -+: \|){3}", rows[1])
 
 
-def test_latex_is_balanced_and_escaped(formats, table):
+def test_latex_is_balanced_and_escaped(table):
     text = formats.latex(table)
     assert re.findall(r"\\(?:begin|end)\{(\w+)\}", text) == ["table", "tabular", "tabular", "table"]
     bare = re.sub(r"\\[\\{}%&#_$]", "", text)
@@ -70,7 +64,7 @@ def test_latex_is_balanced_and_escaped(formats, table):
     assert r"c\{d\}\textasciitilde{}\textasciicircum{}\textbackslash{}" in text
 
 
-def test_every_latex_row_has_as_many_columns_as_the_table(formats, table):
+def test_every_latex_row_has_as_many_columns_as_the_table(table):
     body = formats.latex(table).partition(r"\hline")[2].partition(r"\end{tabular}")[0]
     for row in re.findall(r"^(.*) \\\\$", body, re.MULTILINE):
         cells = re.split(r"(?<!\\)&", row)
@@ -79,7 +73,7 @@ def test_every_latex_row_has_as_many_columns_as_the_table(formats, table):
 
 
 @pytest.mark.parametrize("layout", ["terminal", "markdown", "latex"])
-def test_every_format_holds_title_and_notes(formats, table, layout):
+def test_every_format_holds_title_and_notes(table, layout):
     text = formats.render(table, layout).replace("\\", "").replace("$pm$", "±")
     assert "Tea & cake: 100%" in text
     assert "#1: note ±0.005" in text

@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+import stereoset_report
+from stereoset_cli import arguments
 from stereoset_scoring.methods.registry import METHODS, methods_table
 
 TASKS = ("crows_pairs", "intrasentence_pairs")
@@ -31,8 +33,8 @@ PAIRS = [pair("stereo", "age"), pair("stereo", "race"), pair("stereo", "age"), p
 SCORES = [[-1.0, -2.0], [-1.0, -4.0], [-3.0, -3.0], [-5.0, -4.0]]
 
 
-def test_pairs_are_counted_by_bias_type_and_direction_in_one_pool(scripts):
-    numbers = scripts("report").make_results({"crows_pairs": (PAIRS, SCORES)})["en"]["crows_pairs"]
+def test_pairs_are_counted_by_bias_type_and_direction_in_one_pool():
+    numbers = stereoset_report.make_results({"crows_pairs": (PAIRS, SCORES)})["en"]["crows_pairs"]
     found = {group: (one["ss"], one["count"], one["ties"]) for group, one in numbers.items()}
     assert found == {
         "age": (pytest.approx(100 / 3), 3, 1),
@@ -46,8 +48,8 @@ def test_pairs_are_counted_by_bias_type_and_direction_in_one_pool(scripts):
     assert confidence["anti-stereotype"] == pytest.approx({"count": 1, "low": 20, "median": 20, "high": 20})
 
 
-def test_a_task_that_one_of_two_results_lacks_has_no_difference(scripts):
-    report = scripts("report")
+def test_a_task_that_one_of_two_results_lacks_has_no_difference():
+    report = stereoset_report
     both = report.make_results({"crows_pairs": (PAIRS, SCORES), "intrasentence_pairs": (PAIRS, SCORES)})
     one = report.make_results({"intrasentence_pairs": (PAIRS, SCORES)})
     for first, second in ((both, one), (one, both)):
@@ -55,8 +57,8 @@ def test_a_task_that_one_of_two_results_lacks_has_no_difference(scripts):
         assert [line.split()[0] for line in lines[2:]] == ["intrasentence_pairs"]
 
 
-def test_confidences_stand_under_the_block_of_pairs(scripts):
-    report = scripts("report")
+def test_confidences_stand_under_the_block_of_pairs():
+    report = stereoset_report
     lines = report.render(report.make_results({"crows_pairs": (PAIRS, SCORES)}), "x").splitlines()
     assert lines[-2:] == [
         "  prefers the stereotype 2 times, with confidence 62.50 % (median; quartiles 56.25 to 68.75)",
@@ -66,14 +68,14 @@ def test_confidences_stand_under_the_block_of_pairs(scripts):
     assert groups == ["age", "race", "antistereo", "stereo", "all"]
 
 
-def test_a_sentence_that_is_never_preferred_is_said_to_be(scripts):
-    report = scripts("report")
+def test_a_sentence_that_is_never_preferred_is_said_to_be():
+    report = stereoset_report
     table = report.render(report.make_results({"intrasentence_pairs": (PAIRS[:2], SCORES[:2])}), "x")
     assert table.splitlines()[-1] == "  never prefers the anti-stereotype"
 
 
-def test_a_difference_is_the_second_less_the_first(scripts):
-    report = scripts("report")
+def test_a_difference_is_the_second_less_the_first():
+    report = stereoset_report
     first, second = (report.make_results({"crows_pairs": (PAIRS, some)}) for some in (SCORES, [*SCORES[:3], [-4, -5]]))
     lines = report.render_difference(first, second, "one", "other").strip().splitlines()
     assert lines[0] == "other minus one, percentage points"
@@ -118,12 +120,12 @@ OPTIONS = {
 
 
 @pytest.mark.parametrize(("word", "value"), OPTIONS.items())
-def test_an_option_is_read_by_the_type_that_its_methods_declare(scripts, word, value):
-    assert scripts("command_line").options([word]) == {word.partition("=")[0]: value}
+def test_an_option_is_read_by_the_type_that_its_methods_declare(word, value):
+    assert arguments.options([word]) == {word.partition("=")[0]: value}
 
 
-def test_no_options_are_none(scripts):
-    assert scripts("command_line").options(None) == {}
+def test_no_options_are_none():
+    assert arguments.options(None) == {}
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -1,6 +1,5 @@
 """The papers' tables, from the published scores of real models, against the published tables."""
 
-import importlib
 import io
 import re
 import runpy
@@ -9,6 +8,8 @@ import sys
 from contextlib import redirect_stdout
 
 import pytest
+
+from stereoset_report.correlation import spearman
 
 # Published name -> released prediction file (moinnadeem/StereoSet@ead7d08).
 STEREOSET = {
@@ -41,7 +42,6 @@ def reproduce(repository, upstream):
     def run(*words):
         printed = io.StringIO()
         with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed):
-            patch.syspath_prepend(str(repository / "scripts"))
             patch.setattr(sys, "argv", ["reproduce.py", *map(str, words), "--data-dir", str(upstream)])
             runpy.run_path(str(repository / "scripts" / "reproduce.py"), run_name="__main__")
         return printed.getvalue()
@@ -117,9 +117,7 @@ def test_table_4_agrees_with_the_paper(stereoset_tables, paper):
 
 
 # The ACL version, §7: 0.87. It is the test set's, over the pretrained models, without baseline and ensemble.
-def test_the_correlation_is_the_papers(repository, monkeypatch, paper):
-    monkeypatch.syspath_prepend(str(repository / "scripts"))
-    spearman = importlib.import_module("correlation").spearman
+def test_the_correlation_is_the_papers(paper):
     rows = [row for name, row in table_4(paper, "Test").items() if name not in ("sentimentlm", "ensemble")]
     lms, ss, _ = zip(*rows, strict=True)
     assert len(rows) == 9
@@ -198,7 +196,6 @@ def test_no_torch_is_needed(repository, upstream, stereoset):
     script = repository / "scripts" / "reproduce.py"
     code = f"""
 import runpy, sys
-sys.path.insert(0, {str(script.parent)!r})
 sys.argv = ["reproduce.py", {stereoset[0]!r}, "--data-dir", {str(upstream)!r}, "--tables", "4"]
 runpy.run_path({str(script)!r}, run_name="__main__")
 sys.exit(bool({{"torch", "transformers", "accelerate"}} & set(sys.modules)))

@@ -14,8 +14,8 @@ import psutil
 import pytest
 from safetensors.torch import load_file, save_file
 
-from stereoset_scoring import record
-from stereoset_scoring.ledger import Ledger
+from stereoset_scoring.files.ledger import Ledger
+from stereoset_scoring.runs import record
 from stereoset_scoring.sample import build_model
 from stereoset_scoring.scorer import Scorer
 

@@ -9,6 +9,8 @@ import sys
 import pytest
 import torch
 
+from stereoset_cli import arguments
+
 BIAS_TYPES = ["gender", "profession", "race", "religion", "all"]
 SEVERAL_BATCHES = ["--max-tokens", "256"]
 
@@ -180,9 +182,9 @@ def test_a_command_line_that_makes_no_sense_is_refused(score_here, tmp_path, opt
     assert refusal.value.code == 2
 
 
-def test_options_are_read_by_the_types_that_the_methods_declare(scripts):
+def test_options_are_read_by_the_types_that_the_methods_declare():
     words = ["bos_text=7", "decimals=3", "end=true", "follows=0", "join=none", "average=log", "bos=none", "prefix=12"]
-    assert scripts("score").options([*words, "nonesuch=5"]) == {
+    assert arguments.options([*words, "nonesuch=5"]) == {
         "bos_text": "7",
         "decimals": 3,
         "end": True,
@@ -193,7 +195,7 @@ def test_options_are_read_by_the_types_that_the_methods_declare(scripts):
         "prefix": "12",
         "nonesuch": "5",
     }
-    assert scripts("score").options(["bos_text=none", "decimals=none"]) == {"bos_text": None, "decimals": None}
+    assert arguments.options(["bos_text=none", "decimals=none"]) == {"bos_text": None, "decimals": None}
 
 
 def test_run_says_how_the_model_was_loaded(score_here, shared, tmp_path):
@@ -215,8 +217,8 @@ def test_quantization_that_names_no_method_is_refused(score_here, tmp_path, caps
     assert "--quantization" in capsys.readouterr().err
 
 
-def test_quantization_is_a_json_object_or_a_file_with_one(scripts, tmp_path):
+def test_quantization_is_a_json_object_or_a_file_with_one(tmp_path):
     text = '{"quant_method": "bitsandbytes", "load_in_4bit": true}'
     (tmp_path / "config.json").write_text(text)
-    read = scripts("command_line").read_quantization
+    read = arguments.read_quantization
     assert read(text) == read(str(tmp_path / "config.json")) == {"quant_method": "bitsandbytes", "load_in_4bit": True}

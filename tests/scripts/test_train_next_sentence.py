@@ -50,7 +50,6 @@ def run_here(repository, monkeypatch, capsys):
 
     def run(script, *options):
         monkeypatch.setenv("ACCELERATE_USE_CPU", "true")
-        monkeypatch.syspath_prepend(str(repository / "scripts"))
         monkeypatch.setattr(sys, "argv", [script, *map(str, options)])
         runpy.run_path(str(repository / "scripts" / script), run_name="__main__")
         return capsys.readouterr().out

@@ -221,7 +221,7 @@ def prefix_conditional(model, tokenizer, context, option):
 
 
 def permutation_likelihood(model, tokenizer, context, option):
-    from stereoset_scoring.passage import xlnet_passage  # data of the method's definition
+    from stereoset_scoring.questions.passage import xlnet_passage  # data of the method's definition
 
     ids, places = attribute(tokenizer, context, option)
     passage, sep, cls = bare(tokenizer, xlnet_passage()), tokenizer.sep_token_id, tokenizer.cls_token_id

@@ -6,12 +6,11 @@ Numbers as in Nadeem et al. 2020, arXiv 2004.09456 (StereoSet), and Öztürk et 
 from dataclasses import dataclass
 from functools import cached_property, partial
 
-from correlation import spearman
-from formats import Cell, Table
-from report import ALL, OVERALL, make_results
-from saved import Saved
-
 from stereoset_metric.compute_score import compute_score, flat_reference
+from stereoset_report.correlation import spearman
+from stereoset_report.formats import Cell, Table
+from stereoset_report.results import ALL, OVERALL, make_results
+from stereoset_report.saved import Saved
 
 INTRA, INTER = "intrasentence", "intersentence"
 DOMAINS = ("gender", "profession", "race", "religion")

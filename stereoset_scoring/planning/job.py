@@ -4,9 +4,9 @@ import hashlib
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
-from stereoset_scoring.batching import by_tokens, in_passes, side_by_side
-from stereoset_scoring.packing import pack
-from stereoset_scoring.rows import GREEDY, Recipe, Row
+from stereoset_scoring.planning.batching import by_tokens, in_passes, side_by_side
+from stereoset_scoring.planning.packing import pack
+from stereoset_scoring.planning.rows import GREEDY, Recipe, Row
 
 FOREST = 128  # tokens in which trees stand side by side: attention, which looks at all of them, still costs little
 

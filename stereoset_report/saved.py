@@ -4,15 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from report import CONTEXT_TASKS
-
 from stereoset_dataset import load_stereoset
 from stereoset_metric.compute_score import COLUMNS
-from stereoset_scoring.examples import as_pair
-from stereoset_scoring.predictions import align, printable, read_predictions
+from stereoset_report.results import CONTEXT_TASKS
+from stereoset_scoring.files.predictions import align, printable, read_predictions
+from stereoset_scoring.files.store import read_json
+from stereoset_scoring.questions.examples import as_pair
 from stereoset_scoring.refusal import Refusal
 from stereoset_scoring.sample import load_sample
-from stereoset_scoring.store import read_json
 
 SPLITS = ("validation", "test", "sample")
 

@@ -4,7 +4,7 @@ from math import isnan
 
 from tqdm.auto import tqdm
 
-from stereoset_scoring.interruption import undisturbed
+from stereoset_scoring.processes.interruption import undisturbed
 from stereoset_scoring.refusal import Refusal
 
 NO_NUMBER = "the model gives NaN: choose another dtype, such as float32, or mend the example"
@@ -37,7 +37,7 @@ def score_everywhere(scorer, job, progress=True):
 
     See `read_everywhere`, and `score_here` for what is given, returned and raised.
     """
-    from stereoset_scoring.team import our_team
+    from stereoset_scoring.processes.team import our_team
 
     values, _ = read_everywhere(our_team(), scorer, job, progress)
     return job.scores(values)

@@ -9,8 +9,8 @@ and so on beside them. A further key "partial" says of what part of the data the
 import math
 from collections.abc import Mapping
 
+from stereoset_scoring.files.store import read_json, write_json
 from stereoset_scoring.refusal import Refusal
-from stereoset_scoring.store import read_json, write_json
 
 PARTIAL = "partial"
 

@@ -3,7 +3,7 @@
 import re
 import string
 
-from stereoset_scoring.examples import BLANK
+from stereoset_scoring.questions.examples import BLANK
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
+from stereoset_scoring.questions.spelling import mark_of, spans, words
+from stereoset_scoring.questions.vocabulary import check_vocabulary
 from stereoset_scoring.refusal import Refusal
-from stereoset_scoring.spelling import mark_of, spans, words
-from stereoset_scoring.vocabulary import check_vocabulary
 
 _NO_ID = -1  # the id of no token
 # What a tokenizer may say of a text. Positions are left to the models, which number them so themselves.

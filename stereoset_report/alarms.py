@@ -8,7 +8,7 @@ from collections import defaultdict
 from itertools import combinations
 from math import exp, fsum, lgamma, log
 
-from stereoset_scoring.examples import gold_labels, options_of
+from stereoset_scoring.questions.examples import gold_labels, options_of
 
 NEAR_CHANCE = 60  # percent of lms; a random model has 50
 FAR_BELOW_CHANCE = 40

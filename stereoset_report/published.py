@@ -10,7 +10,7 @@ Percent, to two decimals; null where nothing was published. Models have the name
 
 import re
 
-from stereoset_scoring.store import read_json
+from stereoset_scoring.files.store import read_json
 
 SPLITS = ("validation", "test")
 

@@ -8,9 +8,9 @@ from transformers import AutoTokenizer
 from transformers.models.auto.tokenization_auto import TOKENIZER_MAPPING_NAMES, tokenizer_class_from_name
 from transformers.utils.hub import cached_file
 
+from stereoset_scoring.questions.tokens import Tokenizer
+from stereoset_scoring.questions.vocabulary import mend, reads_tokenizer_json, vocabulary_files
 from stereoset_scoring.refusal import Refusal
-from stereoset_scoring.tokens import Tokenizer
-from stereoset_scoring.vocabulary import mend, reads_tokenizer_json, vocabulary_files
 
 COMMON = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
 

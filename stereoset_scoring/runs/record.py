@@ -10,8 +10,9 @@ from importlib.metadata import PackageNotFoundError, version
 from itertools import combinations
 from pathlib import Path
 
+import stereoset_scoring
 from stereoset_scoring import __version__
-from stereoset_scoring.examples import options_of, read_example
+from stereoset_scoring.questions.examples import options_of, read_example
 from stereoset_scoring.methods.causal import CausalMethod
 from stereoset_scoring.methods.registry import changed_options
 
@@ -156,7 +157,7 @@ def identity(record, method, rows, job):
 def code_sha256():
     """sha256, as hex, over the source of this package."""
     digest = hashlib.sha256()
-    package = Path(__file__).parent
+    package = Path(stereoset_scoring.__file__).parent
     for path in sorted(package.rglob("*.py")):
         digest.update(f"{path.relative_to(package).as_posix()} {path.stat().st_size} ".encode() + path.read_bytes())
     return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""The command `stereoset`: arguments, and what is printed when."""

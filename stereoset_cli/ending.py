@@ -1,0 +1,22 @@
+"""How a command ends: by itself, by a refusal in one line, or by being asked to."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+REFUSALS = (ValueError, OSError, MemoryError)
+
+
+def run(command: Callable[[], object], *refusals: type[Exception]) -> None:
+    """Run a command as a process does, and leave with its status if it has one; a refusal is one line and status 1.
+
+    Args:
+        command: from nothing to an exit status, None for 0.
+        refusals: classes of errors that are refusals, besides those of every command.
+    """
+    try:
+        status = command()
+    except (*REFUSALS, *refusals) as refusal:
+        sys.exit(f"{Path(sys.argv[0]).name}: {refusal}")
+    if status:
+        sys.exit(status)

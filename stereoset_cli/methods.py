@@ -1,0 +1,15 @@
+"""Every method with its options and its source, as a Markdown table."""
+
+import argparse
+
+from stereoset_scoring.methods.registry import methods_table
+
+
+def door() -> None:
+    """The command."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
+    print(methods_table())
+
+
+if __name__ == "__main__":
+    door()

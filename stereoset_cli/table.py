@@ -1,0 +1,128 @@
+"""The table of saved scores: of a run of score.py, or of anybody's StereoSet prediction file. No torch.
+
+python scripts/evaluate_scores.py runs/bert
+python scripts/evaluate_scores.py predictions_gpt2.json --language de --average example
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+from stereoset_cli.ending import run
+from stereoset_metric.compute_score import AVERAGES, TIES, VERSION, compare_scores, flat_references
+from stereoset_report.results import find_alarms, make_results
+from stereoset_report.saved import read_saved
+from stereoset_report.text import find_notes, render
+from stereoset_scoring.files.predictions import option_ids
+
+LEVEL = 0.95  # of the intervals of differences, where none is asked for
+
+
+def main():
+    """Scores, data, numbers, table."""
+    args = parse_args()
+    saved = read(args, args.scores)
+    parts, partial = saved.parts, saved.partial
+    results = make_results(parts, **metric_options(args))
+    alarms = find_alarms(results, parts, saved.record)
+    line = signature(args, parts, partial)
+    compared = compare(args, parts) if args.compare else None
+    if args.json:
+        report = {"partial": partial, "signature": line, "results": results, "alarms": alarms}
+        print(json.dumps(report | ({"differences": compared} if compared else {}), indent=1))
+        return
+    print(render(results, str(args.scores), line, partial, alarms, find_notes(saved.record)))
+    if compared:
+        print(render_differences(args, compared))
+
+
+def parse_args():
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("scores", type=Path, help="a prediction file, or the output folder of a run")
+    parser.add_argument("--language", default="en", help="of a file whose tasks do not say it")
+    parser.add_argument("--split", choices=("validation", "test"), default="validation")
+    parser.add_argument("--data-dir", type=Path, help="a mirror of the upstream files, instead of the network")
+    parser.add_argument("--average", choices=AVERAGES, default="target", help="over target terms or examples")
+    parser.add_argument("--ties", choices=tuple(TIES), default="strict")
+    parser.add_argument("--confidence-level", type=share, help="such as 0.95: intervals, by resampling target terms")
+    parser.add_argument("--compare", type=Path, help="other scores of the same examples: paired differences")
+    parser.add_argument("--json", action="store_true", help="all numbers as JSON instead of the table")
+    return parser.parse_args()
+
+
+def share(word):
+    """A confidence level of the command line."""
+    level = float(word)
+    if not 0 < level < 1:
+        raise argparse.ArgumentTypeError(f"{word} is no share between 0 and 1: give one such as 0.95")
+    return level
+
+
+def read(args, path):
+    """The Saved scores of a file or a run."""
+    return read_saved(path, args.language, args.split, args.data_dir)
+
+
+def metric_options(args):
+    """The metric's arguments."""
+    return {"average": args.average, "ties": args.ties, "confidence_level": args.confidence_level}
+
+
+def signature(args, parts, partial):
+    """How the numbers were made, in a line."""
+    count = sum(len(rows) for rows, _ in parts.values())
+    made = {"average": args.average, "ties": args.ties, "n": count, "partial": partial, "version": VERSION}
+    return "|".join(f"{name}:{value}" for name, value in made.items() if value is not None)
+
+
+def compare(args, parts):
+    """{config: the paired differences to the other scores, with their intervals}.
+
+    Raises:
+        ValueError: if the two have no config in common, or scored different examples of one.
+    """
+    others = read(args, args.compare).parts
+    common = [config for config in parts if config in others]
+    if not common:
+        raise ValueError(
+            f"{args.scores} scores {', '.join(parts)} and {args.compare} {', '.join(others)}: "
+            "compare scores of the same task and language."
+        )
+    compared = {}
+    for config in common:
+        (rows, scores), (other_rows, other_scores) = parts[config], others[config]
+        if list(map(option_ids, rows)) != list(map(option_ids, other_rows)):
+            raise ValueError(
+                f"{args.scores} and {args.compare} score different examples of {config}: score the same ones."
+            )
+        compared[config] = compare_scores(
+            scores,
+            other_scores,
+            flat_references(rows),
+            average=args.average,
+            ties=args.ties,
+            confidence_level=args.confidence_level or LEVEL,
+        )
+    return compared
+
+
+def render_differences(args, compared):
+    """What `compare` returned as text: a line for each config and number."""
+    level = f"{args.confidence_level or LEVEL:.0%} intervals"
+    lines = ["", f"{args.scores} minus {args.compare}, percentage points, {level}"]
+    for config, found in compared.items():
+        for name in ("ss", "lms", "icat"):
+            if found[name] is not None:
+                low, high = found[f"{name}_low"], found[f"{name}_high"]
+                lines.append(f"{config:<20} {name:<5} {found[name]:>+8.2f}   [{low:+.2f}, {high:+.2f}]")
+    return "\n".join(lines)
+
+
+def door() -> None:
+    """The command."""
+    run(main)
+
+
+if __name__ == "__main__":
+    door()

@@ -1,0 +1,1 @@
+"""What is asked: examples, what stands at BLANK, and a tokenizer's answers."""
