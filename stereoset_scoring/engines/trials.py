@@ -194,7 +194,7 @@ def try_bidirectional(engine, long: Row, short: Row) -> Trial:
         Refusal: if its output does not depend on what follows, or is not to be found; or if it fails.
     """
     middle = len(long.ids) // 2
-    changed = replace(long, ids=_exchanged(long.ids, [middle]))
+    changed = replace(long, ids=_exchanged(long.ids, range(middle, len(long.ids))))
     rows = [long, changed, short, short]
     inputs = engine.inputs(rows)
     inputs["input_ids"][3, len(short.ids) :] = long.ids[0]  # other tokens under the padding
@@ -202,7 +202,7 @@ def try_bidirectional(engine, long: Row, short: Row) -> Trial:
     last, selects, projects = engine.lone_states(engine.inputs([short]))
     if states.dim() == 3 and len(last) != len(short.ids):
         raise Refusal(_unaligned(engine, len(last), len(short.ids)))
-    if states.dim() == 3 and engine.sees_all and torch.equal(states[0, middle - 1], states[1, middle - 1]):
+    if states.dim() == 3 and engine.sees_all and torch.equal(states[0, :middle], states[1, :middle]):
         raise Refusal(
             f"A {engine.name} is asked as a masked model, and what stands at a place does not depend on what follows: "
             "give a model with bidirectional attention, or ask it as the causal model that it is."

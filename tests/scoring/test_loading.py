@@ -31,10 +31,10 @@ from transformers import (
     Qwen2Model,
     RobertaForCausalLM,
     RobertaForMaskedLM,
-    XLNetConfig,
-    XLNetLMHeadModel,
     XLMConfig,
     XLMWithLMHeadModel,
+    XLNetConfig,
+    XLNetLMHeadModel,
 )
 
 from stereoset_scoring import load_scorer
