@@ -110,8 +110,9 @@ class Checkpoint:
         if self._attention is not None:
             how["attn_implementation"] = self._attention
         model, report = open_weights(self._base, kind, self.dtype, how)
-        if not self._quantization and self.dtype != "auto":
-            cast(model, self.dtype)
+        asked = getattr(model.config, "dtype", None) if self.dtype == "auto" else self.dtype
+        if not self._quantization and asked is not None:
+            cast(model, asked)
         suit(model)
         if self._adapter is not None:
             model = self._adapter.put_on(model, "auto" if self._quantization else self.dtype)

@@ -98,8 +98,8 @@ class Engine:
         raise NotImplementedError
 
     def lone_states(self, inputs):
-        """(the states (T, H) of one row, whether the model ends in its projection)."""
-        return self.states(inputs)[0], False
+        """(the states (T, H) of one row, whether its projection may be asked at some places alone, and is its end)."""
+        return self.states(inputs)[0], False, False
 
     @cached_property
     def budget(self):

@@ -6,7 +6,7 @@ import torch
 
 from stereoset_scoring.engines.language_model import LanguageModelEngine
 from stereoset_scoring.engines.padding import pad, visibility
-from stereoset_scoring.engines.trials import hardest, length_of, selects_beyond, sketch, try_causal
+from stereoset_scoring.engines.trials import hardest, length_of, selects_beyond, sketch, try_causal, try_causal_at_once
 from stereoset_scoring.planning.packing import pack
 
 
@@ -20,7 +20,8 @@ class CausalEngine(LanguageModelEngine):
 
     def first_trial(self, groups):
         """As Engine; on short rows made up of the job's tokens."""
-        return try_causal(self, sketch([row for group in groups for row in group]))
+        rows = sketch([row for group in groups for row in group])
+        return try_causal_at_once(self, rows) or try_causal(self, rows)
 
     def trial_at_length(self, groups):
         """As Engine; rows longer than a sliding window are not packed, and not tried so."""

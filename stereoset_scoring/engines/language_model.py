@@ -3,7 +3,8 @@
 import torch
 
 from stereoset_scoring.engines.base import Engine, widened
-from stereoset_scoring.engines.projection import LOGITS, is_plain, logits_at, logits_of, seen_by, states_and_end
+from stereoset_scoring.engines.projection import LOGITS, is_plain, logits_at, logits_of, observed, on, seen_by, told
+from stereoset_scoring.engines.trials import alike
 
 
 class LanguageModelEngine(Engine):
@@ -27,6 +28,9 @@ class LanguageModelEngine(Engine):
         return self._projected(self.inputs(rows), self.where(rows, places))
 
     def _projected(self, inputs, where):
+        if not self.trial.selects:
+            logits = logits_of(self.model(**inputs))
+            return [logits[on(logits, where)]]
         count = len(where[0])
         if count <= self._places_at_once or not self.ends_in_its_projection:
             return logits_at(self.model, inputs, where, count)
@@ -59,10 +63,29 @@ class LanguageModelEngine(Engine):
             logits = logits_of(self.model(**inputs))
         return widened(seen[0] if done else logits)
 
+    def observed(self, inputs):
+        """(states (B, T, H), logits (B, T, V)) of a plain pass; the logits are the states where those do not answer."""
+        hidden, logits = observed(self.model, inputs)
+        answered = hidden is not None and hidden.shape[:2] == logits.shape[:2]
+        return widened(hidden if answered else logits), widened(logits)
+
+    def told(self, inputs, logits):
+        """(states (B, T, H) or None, whether the projection may be asked at some places alone, whether it is the end).
+
+        Args:
+            inputs: of a pass.
+            logits: (n, V) that a plain pass gave the first n tokens of its first row.
+        """
+        hidden, found, ends = told(self.model, inputs, len(logits))
+        if hidden is None or found.shape != logits.shape:
+            return None, False, False
+        return widened(hidden), alike(widened(found), logits), ends
+
     def lone_states(self, inputs):
         """As Engine."""
-        states, projects = states_and_end(self.model, inputs)
-        return widened(states), projects
+        states, logits = self.observed(inputs)
+        _, selects, projects = self.told(inputs, logits[0])
+        return states[0], selects, selects and projects
 
     def where(self, rows, places):
         """The places as index tensors (N,), (N,) into the model's output."""

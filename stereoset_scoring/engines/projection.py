@@ -45,7 +45,7 @@ def logits_at(model, inputs, where, at_once, room=None):
     """Yield (n, V) logits at the N places of a batch, at_once of them at a time; one's memory may be the next one's.
 
     Args:
-        model: a language model that does nothing after its projection, see `states_and_end`, or at_once is N.
+        model: a language model that does nothing after its projection, see `told`, or at_once is N.
         inputs: its inputs.
         where: index tensors (N,), (N,) into its output.
         at_once: how many places are projected at a time.
@@ -85,24 +85,44 @@ def _projected_into(room, projection, states):
     return torch.addmm(projection.bias, states, projection.weight.t(), out=logits)
 
 
-def states_and_end(model, inputs):
-    """(the hidden states (T, H) of one row before the projection, whether the output is the projection's, to the bit).
+def observed(model, inputs):
+    """(hidden states (B, T, H) before the projection, None where none are seen; logits (B, T, V)) of a plain pass."""
+    seen = []
 
-    It is not where logits are scaled, capped or given a bias afterwards, or computed in another way; the states are
-    then the logits, if no projection saw any.
+    def unchanged(hidden):
+        seen.append(hidden)
+        return hidden
+
+    with seen_by(model.get_output_embeddings(), unchanged):
+        logits = logits_of(model(**inputs))
+    return next(iter(seen), None), logits
+
+
+def told(model, inputs, count):
+    """What a model makes of other states before its projection than its own.
+
+    Args:
+        model: a language model.
+        inputs: its inputs.
+        count: of how many tokens of the first row.
+
+    Returns:
+        (hidden states (B, T, H), logits (count, V) of the first row's first tokens, whether the output is that of the
+        projection, to the bit). It is not where logits are scaled, capped or given a bias afterwards, or computed in
+        another way. (None, None, False) where the projection cannot be told anything.
     """
     projection, seen = model.get_output_embeddings(), []
 
     def telling(hidden):
         # None shows a bias, large ones a cap, and all of them a scale.
-        seen.extend((hidden[0], torch.cat([hidden[0] * factor for factor in (0, 1, 50)])))
+        seen.extend((hidden, torch.cat([hidden[0, :count] * factor for factor in (1, 0, 50)])))
         return seen[1]
 
     with seen_by(projection, telling) as done:
         logits = logits_of(model(**inputs))
-    if not done:
-        return logits[0], False
-    return seen[0], torch.equal(logits, projection(seen[1]).to(logits.dtype))
+    if not done or logits.dim() != 2:
+        return None, None, False
+    return seen[0], logits[:count], torch.equal(logits, projection(seen[1]).to(logits.dtype))
 
 
 def on(tensor, where):

@@ -39,8 +39,8 @@ class Seq2SeqEngine(LanguageModelEngine):
     def _try(self, groups, encoder, decoder):
         self.sharing = tried_sharing(self, encoder, decoder)
         shortest = min((row for group in groups for row in group), key=lambda row: row.tokens)
-        _, projects = self.lone_states(self.inputs([shortest]))
-        return Trial(max(encoder, decoder), False, self.sharing == Sharing.PASSES, projects)
+        _, selects, projects = self.lone_states(self.inputs([shortest]))
+        return Trial(max(encoder, decoder), False, self.sharing == Sharing.PASSES, selects, projects)
 
     def length(self, unit):
         """As Engine; each decoder holds all that its encoder says."""

@@ -5,6 +5,7 @@ same to the bit. What batches change by themselves is rounding, and the measure 
 """
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle, islice
@@ -17,7 +18,10 @@ from stereoset_scoring.planning.rows import Row
 from stereoset_scoring.refusal import Refusal
 
 FEW = 4
+# What counts parts, names tokens or speaks of other tasks is no length.
+_NO_LENGTH = re.compile("layer|head|expert|vocab|token_id|task_specific|id2label|label2id")
 FULL = 3e-5  # relative, of a hidden state in float32: rounding stays below, and one in the wrong place does not
+ALIKE = 0.05  # relative, of logits that are computed in another order
 MOST = 0.7  # of the places: rounding sends a token to another expert here and there
 HALF = 4  # units of a half-precision dtype's last place; or three times what a batch changes, if that is more
 
@@ -30,13 +34,15 @@ class Trial:
         reach: up to how many tokens it is known to go on as tried; 0 where nothing was tried.
         packs: whether rows that share their beginnings may be computed as one tree.
         pads: whether a row may stand beside longer ones.
-        projects: whether its output is its projection's and no more, see `ends_in_its_projection`.
+        selects: whether its projection may be asked at the places that are read, and nowhere else.
+        projects: whether its output is its projection's and no more.
         virtual: how many outputs stand before that of the first token (prompt tuning).
     """
 
     reach: int = 0
     packs: bool = False
     pads: bool = False
+    selects: bool = False
     projects: bool = False
     virtual: int = 0
 
@@ -57,7 +63,7 @@ def may_change_between(config, tried: int, needed: int) -> bool:
 
 def _numbers(found) -> Iterator[float]:
     if isinstance(found, dict):
-        found = list(found.values())
+        found = [value for name, value in found.items() if not _NO_LENGTH.search(str(name))]
     if isinstance(found, (list, tuple)):
         for one in found:
             yield from _numbers(one)
@@ -68,11 +74,11 @@ def _numbers(found) -> Iterator[float]:
 def sketch(rows: Sequence[Row]) -> list[Row]:
     """Short made-up rows of a causal model, of the tokens of the given ones: two that share a beginning, and one more.
 
-    Twelve tokens are more than any convolution of a layer reaches.
+    They stand so close that a convolution of a layer reaches from one to the next.
     """
     known = list(dict.fromkeys(token for row in rows[:16] for token in row.ids))
-    words = list(islice(cycle(dict.fromkeys([*known, *range(16)]) if len(known) < 6 else known), 24))
-    made = (words[:12], [*words[:3], *words[5:14]], words[4:8])
+    words = list(islice(cycle(dict.fromkeys([*known, *range(12)]) if len(known) < 6 else known), 12))
+    made = (words[:6], [*words[:2], *words[5:9]], words[3:6])
     return [Row(rows[0].head, tuple(ids), ()) for ids in made]
 
 
@@ -97,6 +103,32 @@ def length_of(row: Row) -> int:
 
 
 @torch.no_grad()
+def try_causal_at_once(engine, rows: Sequence[Row]) -> Trial | None:
+    """What a causal model shows on some rows in two passes; None where that says nothing, and `try_causal` must.
+
+    In full precision, rows that say in a tree, where nothing sees what follows or another branch, what they say in a
+    plain batch, show all at once: that the plain way is causal, that padding is not seen, and that trees may be used.
+    """
+    if not _is_full(engine) or "position_ids" not in engine.accepts:
+        return None
+    tree = pack([row.ids for row in rows])
+    plain, logits = engine.observed(engine.inputs(rows))
+    if plain.shape[:2] != (len(rows), len(rows[0].ids)):
+        return None
+    try:
+        found, selects, projects = engine.told(engine.packed_inputs([tree]), logits[0])
+    except Exception:  # of any make: this architecture, or its attention, takes no mask of ours
+        return None
+    if not selects:
+        return None
+    equal = (
+        not _differ(engine, found[0, list(path)], states[: len(path)], FULL)
+        for path, states in zip(tree.paths, plain, strict=True)
+    )
+    return Trial(len(rows[0].ids), True, True, True, projects) if all(equal) else None
+
+
+@torch.no_grad()
 def try_causal(engine, rows: Sequence[Row], packing: bool = True) -> Trial:
     """What a causal model shows on some rows, the longest of them first and another length last.
 
@@ -114,16 +146,19 @@ def try_causal(engine, rows: Sequence[Row], packing: bool = True) -> Trial:
     other = replace(tree, ids=_exchanged(tree.ids, own))
     changed = replace(rows[0], ids=tuple(other.ids[node] for node in tree.paths[0]))
     states = engine.states(engine.inputs([*rows, changed]))  # (B, T, H)
-    alone, projects = _lone_states(engine, rows)
-    virtual = states.shape[1] - len(rows[0].ids)
+    alone, selects, projects = _lone_states(engine, rows)
+    virtual = len(alone[len(rows) - 1]) - len(rows[-1].ids)
+    if states.shape[1] - len(rows[0].ids) != virtual or virtual < 0:
+        raise Refusal(_unaligned(engine, len(alone[len(rows) - 1]), len(rows[-1].ids)))
     border = len(rows[0].ids) - len(own) + virtual
     limit = _limit(engine, states[0], rows[0])
     _must_be_causal(engine, states[0], states[-1], border, virtual, limit)
     pads = not any(_differ(engine, states[i][: len(one)], one, limit) for i, one in alone.items())
     if not (packing and virtual == 0 and "position_ids" in engine.accepts):
-        return Trial(len(rows[0].ids), False, pads, projects, virtual)
+        return Trial(len(rows[0].ids), False, pads, selects, projects, virtual)
     each = [*states[: len(rows)]] if pads else [_alone(engine, row) for row in rows]
-    return Trial(len(rows[0].ids), _packs(engine, tree, other, own, each, limit), pads, projects, virtual)
+    packs = _packs(engine, tree, other, own, each, limit)
+    return Trial(len(rows[0].ids), packs, pads, selects, projects, virtual)
 
 
 def _packs(engine, tree: Pack, other: Pack, own: list[int], each: list[torch.Tensor], limit: float) -> bool:
@@ -159,15 +194,15 @@ def try_bidirectional(engine, long: Row, short: Row) -> Trial:
         Refusal: if its output does not depend on what follows, or is not to be found; or if it fails.
     """
     middle = len(long.ids) // 2
-    changed = replace(long, ids=_exchanged(long.ids, [middle]))
+    changed = replace(long, ids=_exchanged(long.ids, range(middle, len(long.ids))))
     rows = [long, changed, short, short]
     inputs = engine.inputs(rows)
     inputs["input_ids"][3, len(short.ids) :] = long.ids[0]  # other tokens under the padding
     states = engine.states(inputs)
-    last, projects = engine.lone_states(engine.inputs([short]))
-    if states.dim() == 3 and states.shape[1] != len(long.ids):
-        raise Refusal(_unaligned(engine, states.shape[1], len(long.ids)))
-    if states.dim() == 3 and engine.sees_all and torch.equal(states[0, middle - 1], states[1, middle - 1]):
+    last, selects, projects = engine.lone_states(engine.inputs([short]))
+    if states.dim() == 3 and len(last) != len(short.ids):
+        raise Refusal(_unaligned(engine, len(last), len(short.ids)))
+    if states.dim() == 3 and engine.sees_all and torch.equal(states[0, :middle], states[1, :middle]):
         raise Refusal(
             f"A {engine.name} is asked as a masked model, and what stands at a place does not depend on what follows: "
             "give a model with bidirectional attention, or ask it as the causal model that it is."
@@ -176,7 +211,7 @@ def try_bidirectional(engine, long: Row, short: Row) -> Trial:
     width = len(short.ids) if states.dim() == 3 else None
     unseen = torch.equal(states[2, :width], states[3, :width])
     pads = unseen and not _differ(engine, states[2:3] if width is None else states[2, :width], last, limit)
-    return Trial(len(long.ids), False, pads, projects)
+    return Trial(len(long.ids), False, pads, selects, projects)
 
 
 def stretched(row: Row, count: int) -> Row:
@@ -198,8 +233,6 @@ def _exchanged(ids: Sequence[int], places: Sequence[int]) -> tuple[int, ...]:
 
 def _must_be_causal(engine, states, changed, border: int, virtual: int, limit: float) -> None:
     """Refuse a model whose states before the first changed token moved, or did not move at it."""
-    if virtual < 0:
-        raise Refusal(_unaligned(engine, len(states), len(states) - virtual))
     # What sees any of what follows sees the next, and most of what stands before it sees something.
     before = slice(0 if _is_full(engine) else max(0, border - 3), border)
     if torch.isfinite(changed).all() and _differ(engine, changed[before], states[before], limit):
@@ -221,20 +254,25 @@ def _unaligned(engine, outputs: int, inputs: int) -> str:
     )
 
 
-def _lone_states(engine, rows: Sequence[Row]) -> tuple[dict[int, torch.Tensor], bool]:
-    """({index: states (T, H)} of a few of the rows, each alone: the last, and others shorter than the first; projects).
+def _lone_states(engine, rows: Sequence[Row]) -> tuple[dict[int, torch.Tensor], bool, bool]:
+    """({index: states (T, H)} of a few of the rows, each alone, selects, projects).
 
-    Of lengths far from one another, for what padding changes may need some length to show.
+    The last, and others shorter than the first: for what padding changes may need some length to show.
     """
-    last, projects = engine.lone_states(engine.inputs([rows[-1]]))
+    last, selects, projects = engine.lone_states(engine.inputs([rows[-1]]))
     shorter = [i for i, row in enumerate(rows[:-1]) if len(rows[-1].ids) < len(row.ids) < len(rows[0].ids)]
     chosen = {shorter[0], shorter[len(shorter) // 2]} if len(rows) > 3 and shorter else set()
-    return {len(rows) - 1: last} | {i: _alone(engine, rows[i]) for i in chosen}, projects
+    return {len(rows) - 1: last} | {i: _alone(engine, rows[i]) for i in chosen}, selects, projects
 
 
 def _alone(engine, row: Row) -> torch.Tensor:
     """The states (T, H) of a row alone."""
     return engine.states(engine.inputs([row]))[0]
+
+
+def alike(found: torch.Tensor, expected: torch.Tensor) -> bool:
+    """Whether tensors of equal shape are the same but for rounding in any dtype."""
+    return bool((_differences(found, expected) < ALIKE).all())
 
 
 def _differences(found: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:

@@ -33,6 +33,8 @@ from transformers import (
     RobertaForMaskedLM,
     XLMConfig,
     XLMWithLMHeadModel,
+    XLNetConfig,
+    XLNetLMHeadModel,
 )
 
 from stereoset_scoring import load_scorer
@@ -441,3 +443,12 @@ HELD = [
 def test_what_is_no_transformers_model_is_refused_by_what_it_is(model_of, tokenizer_of, holder, said):
     with pytest.raises(Refusal, match=said):
         load_scorer(model=holder(model_of("bert", "masked")), tokenizer=tokenizer_of("bert"))
+
+
+def test_checkpoint_in_half_precision_is_one_dtype_without_being_asked(tokenizer_of, intrasentence, tmp_path):
+    sizes = {"d_model": 32, "n_layer": 1, "n_head": 2, "d_inner": 16}
+    tokenizer = tokenizer_of("xlnet")  # whose model declares some of its parameters in float32
+    model = XLNetLMHeadModel(XLNetConfig(vocab_size=len(tokenizer), **sizes)).bfloat16()
+    scorer = load_scorer(saved(model, tokenizer, tmp_path), device="cpu")
+    assert {weight.dtype for weight in scorer.source.head("permutation").engine.model.parameters()} == {torch.bfloat16}
+    assert len(scorer.score(intrasentence)) == len(intrasentence)

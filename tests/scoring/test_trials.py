@@ -206,6 +206,63 @@ def test_trial_leaves_nothing_behind_in_a_model_in_training(tokenizer_of, inters
 
 def test_sketch_is_two_rows_that_share_a_beginning_and_a_short_one():
     long, sibling, short = (row.ids for row in sketch([Row("causal", tuple(range(20, 50)), ())]))
-    assert long[:3] == sibling[:3]
-    assert long[3] != sibling[3]
-    assert len(short) < len(sibling) <= len(long) == 12
+    assert long[:2] == sibling[:2]
+    assert long[2] != sibling[2]
+    assert len(short) < len(sibling) <= len(long) == 6
+
+
+PROMPTS = ["PromptTuningConfig", "PromptEncoderConfig", "PrefixTuningConfig"]
+
+
+@pytest.mark.parametrize("kind", PROMPTS)
+def test_virtual_tokens_in_front_do_not_shift_what_is_read(tokenizer_of, row, kind):
+    peft = pytest.importorskip("peft")
+    tokenizer, model = tokenizer_of("gpt2"), causal("GPT2", ATTENTION["GPT2"], torch.float32)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(4)
+        config = getattr(peft, kind)(task_type="CAUSAL_LM", num_virtual_tokens=5)
+        tuned = peft.get_peft_model(model, config).eval()
+        for parameter in tuned.prompt_encoder.parameters():
+            parameter.data += 0.5 * torch.randn_like(parameter)
+
+    def log_softmax(ids):
+        with torch.no_grad():
+            logits = tuned(input_ids=torch.tensor([ids]), attention_mask=torch.ones(1, len(ids))).logits[0]
+        return logits[-len(ids) :].log_softmax(-1)
+
+    def expected(sentence):
+        ids = tokenizer.encode(sentence, add_special_tokens=False)
+        first, rest = log_softmax([tokenizer.bos_token_id]), log_softmax(ids)
+        logs = [first[0, ids[0]], *rest[range(len(ids) - 1), ids[1:]]]
+        return (sum(logs) / len(logs)).item()
+
+    sentences = ["It was calm.", "It was thoughtful and very quiet.", "It was not."]
+    scores = load_scorer(model=tuned, tokenizer=tokenizer).score([row("It was BLANK.", sentences)])
+    assert scores == [pytest.approx([expected(sentence) for sentence in sentences], abs=1e-5)]
+
+
+class Early(GPT2LMHeadModel):
+    """Answers its inputs two tokens late."""
+
+    def forward(self, **inputs):
+        output = super().forward(**inputs)
+        output.logits = output.logits[:, 2:]
+        return output
+
+
+class Longer(BertForMaskedLM):
+    """Says one thing more than it was asked."""
+
+    def forward(self, **inputs):
+        output = super().forward(**inputs)
+        output.logits = torch.cat([output.logits[:, :1], output.logits], 1)
+        return output
+
+
+def test_model_with_other_outputs_than_inputs_is_refused(tokenizer_of, intersentence, intrasentence):
+    few = made(GPT2Config(**ATTENTION["GPT2"]), Early)
+    with pytest.raises(Refusal, match=r"A Early gives \d+ outputs for \d+ tokens"):
+        load_scorer(model=few, tokenizer=tokenizer_of("gpt2")).plan(intersentence)
+    many = made(BertConfig(**TINY), Longer)
+    with pytest.raises(Refusal, match=r"A Longer gives \d+ outputs for \d+ tokens"):
+        load_scorer(model=many, tokenizer=tokenizer_of("bert")).plan(intrasentence)
