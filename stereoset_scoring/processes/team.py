@@ -216,7 +216,7 @@ def processes():
         if int(os.environ.get("WORLD_SIZE", 1)) < 2:
             raise
         raise Lost(
-            f"The processes of this run did not find each other within {JOINING.total_seconds() / 60:g} minutes "
+            f"The processes of this run did not find each other within {JOINING.total_seconds():g} seconds "
             f"({str(error).splitlines()[0]}): start all of them again, at another port if that one is taken."
         ) from error
 
