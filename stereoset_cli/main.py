@@ -28,6 +28,10 @@ def main() -> None:
     if name not in COMMANDS:
         sys.exit(f"stereoset: there is no command {name!r}: choose one of {', '.join(COMMANDS)}.")
     sys.argv = [f"stereoset {name}", *words]
+    if name == "score":
+        from stereoset_scoring.processes import interruption
+
+        interruption.begin()  # before the imports, which take seconds
     import_module(COMMANDS[name][0]).door()
 
 

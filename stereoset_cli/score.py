@@ -6,11 +6,15 @@
 Writes scores.json (StereoSet's own layout), results.json (the table) and run.json (the record) to --output-dir.
 """
 
+from stereoset_scoring.processes import interruption
+
+if __name__ == "__main__":
+    interruption.begin()  # before the imports, which take seconds
+
 import sys
 from contextlib import nullcontext
 from functools import partial
 from math import exp
-from pathlib import Path
 
 import torch
 from transformers.utils import logging
@@ -25,7 +29,7 @@ from stereoset_scoring.files.ledger import Ledger, set_aside
 from stereoset_scoring.files.predictions import option_ids, write_predictions
 from stereoset_scoring.files.store import claimed, write_json
 from stereoset_scoring.methods.registry import methods_table
-from stereoset_scoring.processes.interruption import Interrupted, listening
+from stereoset_scoring.processes.interruption import Interrupted, listening, undisturbed
 from stereoset_scoring.processes.team import Lost, our_team
 from stereoset_scoring.reading import Unreadable, read_everywhere
 from stereoset_scoring.runs.record import beginning_record, identity, model_record, signature, task_record, versions
@@ -45,7 +49,7 @@ def main():
         with listening(), claimed(args.output_dir) if team.is_main else nullcontext():
             score(args, team)
     except BaseException as error:
-        team.fail("it was asked to end" if isinstance(error, Interrupted) else str(error) or type(error).__name__)
+        team.fail(error)
         raise
     team.leave()
 
@@ -238,6 +242,7 @@ def exceptions(methods, fallbacks, unscored):
     return lines + [f"  {config}: not scored: {reason}" for config, reason in unscored.items()]
 
 
+@undisturbed()
 def write_files(args, folder, record, data, scores):
     """Write scores.json, run.json and results.json; (the results, the table as text)."""
     parts = {config: (rows, scores[config]) for config, rows in data.items()}
@@ -261,10 +266,11 @@ def write_files(args, folder, record, data, scores):
 
 def door() -> None:
     """The command."""
+    interruption.begin()
     try:
         ending.run(main, Unreadable, Lost)
     except Interrupted:
-        print(f"{Path(sys.argv[0]).name}: asked to end; the same command goes on from here.", file=sys.stderr)
+        interruption.say()
         raise
 
 

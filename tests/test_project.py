@@ -4,6 +4,7 @@ import ast
 import configparser
 import os
 import re
+import shutil
 import subprocess
 import sys
 from importlib.metadata import version
@@ -97,47 +98,79 @@ def test_setup_and_citation_name_the_same_version_and_licence(repository, metada
 
 
 FAKES = {
-    "scontrol": 'echo node7; echo node8; echo "$@" >&2',
-    # Runs the step once per node, as srun does with one task on each.
-    "srun": '[ "$1" = --kill-on-bad-exit=1 ]; shift; for SLURM_NODEID in $(seq 0 $((SLURM_NNODES - 1))); '
-    'do export SLURM_NODEID; "$@"; done',
-    "accelerate": 'printf "%s\\n" "offline=$HF_HUB_OFFLINE $*"',
+    "scontrol": '[ "$1" = hostnames ] || [ "$2" = hostnames ] && echo node7 && echo node8; echo "scontrol $*" >&2',
+    # Runs the step once per node, as srun does with one task on each, and ends with the highest status.
+    "srun": 'while [[ "$1" = --* ]]; do shift; done; most=0; for SLURM_NODEID in $(seq 0 $((SLURM_NNODES - 1))); '
+    'do export SLURM_NODEID; status=0; "$@" || status=$?; most=$((status > most ? status : most)); done; exit $most',
+    "accelerate": 'printf "%s\\n" "offline=$HF_HUB_OFFLINE threads=$OMP_NUM_THREADS $*"',
 }
 
 
-def launched(repository, folder, nodes, gpus):
-    """The command lines that score.slurm starts, one per node."""
-    for name, body in FAKES.items():
-        (folder / name).write_text(f"#!/bin/bash\nset -e\n{body}\n")
-        (folder / name).chmod(0o755)
-    env = {
-        "PATH": f"{folder}:{os.environ['PATH']}",
-        "SLURM_JOB_ID": "1234567",
-        "SLURM_JOB_NODELIST": "node[7-8]",
-        "SLURM_NNODES": str(nodes),
-        "SLURM_GPUS_ON_NODE": str(gpus),
-        "SLURM_CPUS_PER_TASK": "8",
-    }
-    command = ["bash", repository / "scripts" / "score.slurm", "my model", "runs/x", "--languages", "en", "de"]
-    run = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=True)
-    return run.stdout.splitlines()
+@pytest.fixture
+def submit(repository, tmp_path):
+    """submit(nodes, gpus=None, **fakes): score.slurm as SLURM runs it, a copy in a folder of its own."""
+
+    def run(nodes=1, gpus=None, **fakes):
+        for name, body in (FAKES | fakes).items():
+            (tmp_path / name).write_text(f"#!/bin/bash\nset -e\n{body}\n")
+            (tmp_path / name).chmod(0o755)
+        copy = shutil.copy(repository / "scripts" / "score.slurm", tmp_path / "slurm_script")
+        env = {
+            "PATH": f"{tmp_path}:{os.environ['PATH']}",
+            "SLURM_JOB_ID": "1234567",
+            "SLURM_JOB_NODELIST": "node[7-8]",
+            "SLURM_NNODES": str(nodes),
+            "SLURM_CPUS_PER_TASK": "8",
+        } | ({} if gpus is None else {"SLURM_GPUS_ON_NODE": str(gpus)})
+        command = ["bash", copy, "my model", "runs/x", "--languages", "en", "de"]
+        return subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+
+    return run
 
 
-def test_slurm_starts_one_launcher_per_node_with_its_own_rank(repository, tmp_path):
-    lines = launched(repository, tmp_path, nodes=2, gpus=4)
-    assert lines == [
-        "offline=1 launch --multi_gpu --num_machines 2 --num_processes 8 "
+def test_slurm_starts_one_launcher_per_node_with_its_own_rank(submit):
+    assert submit(nodes=2, gpus=4).stdout.splitlines() == [
+        "offline=1 threads=2 launch --multi_gpu --num_machines 2 --num_processes 8 "
         f"--machine_rank {rank} --main_process_ip node7 --main_process_port 24567 "
         "--mixed_precision no --dynamo_backend no "
-        "scripts/score.py --model my model --output-dir runs/x --languages en de"
+        "--module stereoset_cli.score --model my model --output-dir runs/x --languages en de"
         for rank in (0, 1)
     ]
 
 
-def test_slurm_with_a_single_gpu_is_no_multi_gpu_launch(repository, tmp_path):
-    (line,) = launched(repository, tmp_path, nodes=1, gpus=1)
+@pytest.mark.parametrize(("gpus", "threads"), [(1, 8), (None, 8), (0, 8)])
+def test_slurm_with_a_single_gpu_or_none_is_no_multi_gpu_launch(submit, gpus, threads):
+    (line,) = submit(gpus=gpus).stdout.splitlines()
     assert "--multi_gpu" not in line
     assert "--num_processes 1 " in line
+    assert f"threads={threads} " in line
+
+
+def test_slurm_finds_the_checkout_that_the_job_was_submitted_from(submit, repository):
+    scontrol = f'if [ "$2" = job ]; then echo "   Command={repository}/scripts/score.slurm a b"; else echo node7; fi'
+    run = submit(scontrol=scontrol, srun='echo "$PYTHONPATH"; echo "$PATH"')
+    modules, programs = run.stdout.splitlines()
+    assert modules.split(":")[0] == str(repository)
+    assert programs.split(":")[0] == f"{repository}/.venv/bin"
+
+
+@pytest.mark.parametrize(
+    ("launcher", "status", "again"),
+    [
+        ("exit 0", 0, False),
+        ("exit 1", 1, False),
+        ("exit 75", 75, True),
+        ("kill -TERM $PPID; exit 1", 75, True),  # torchrun's status, when SLURM has signalled all
+        ("kill -TERM $PPID; sleep 0.3; kill -TERM $$", 75, True),  # accelerate's, which dies of it
+        ("kill -TERM $PPID; sleep 0.3; exit 0", 0, False),  # it was done
+        ("exit 137", 137, False),
+    ],
+)
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_slurm_queues_a_job_again_that_was_asked_to_end_and_no_other(submit, nodes, launcher, status, again):
+    run = submit(nodes, accelerate=launcher)
+    assert run.returncode == status
+    assert ("scontrol requeue 1234567" in run.stderr) is again
 
 
 def test_slurm_without_output_folder_says_how_to_call_it(repository):

@@ -8,6 +8,7 @@ import torch
 from stereoset_scoring.checkpoints.families import MULTIMODAL
 from stereoset_scoring.checkpoints.fingerprints import fingerprint
 from stereoset_scoring.checkpoints.repository import in_short
+from stereoset_scoring.checkpoints.settings import settings
 from stereoset_scoring.engines.budget import ran_out_of_memory
 from stereoset_scoring.engines.continuation import ContinuationEngine
 from stereoset_scoring.engines.devices import input_device
@@ -51,6 +52,11 @@ class Head:
     def fingerprint(self):
         """sha256 over names, shapes, dtypes and bytes of the weights as they lie in memory now."""
         return fingerprint(self.engine.model)
+
+    @property
+    def settings(self) -> dict:
+        """What the model's outputs depend on beside the weights, see `checkpoints.settings`."""
+        return settings(self.engine.model)
 
 
 def make_engine(kind, model, tokenizer):

@@ -138,9 +138,7 @@ class Ledger:
         if ours is None:
             return f"it scores {other['config']}, which this one does not"
         return "; ".join(
-            f"{name}: {_short(other.get(name))} there, {_short(ours.get(name))} here"
-            for name in dict.fromkeys([*other, *ours])
-            if other.get(name) != ours.get(name)
+            f"{name}: {_short(there)} there, {_short(here)} here" for name, there, here in _differing(other, ours)
         )
 
 
@@ -160,6 +158,16 @@ def _checksum(text):
 
 def _digest(identity):
     return _checksum(json.dumps(identity, sort_keys=True).encode())
+
+
+def _differing(there, here):
+    """(name, value there, value here) of all that differs between two mappings, and in mappings within them."""
+    for name in dict.fromkeys([*there, *here]):
+        one, other = there.get(name), here.get(name)
+        if one and other and isinstance(one, dict) and isinstance(other, dict):
+            yield from ((f"{name}, {inner}", *values) for inner, *values in _differing(one, other))
+        elif one != other:
+            yield name, one, other
 
 
 def _short(value):

@@ -6,8 +6,7 @@ import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
+from stereoset_scoring.files.lock import Held, Lock
 from stereoset_scoring.refusal import Refusal
 
 
@@ -18,12 +17,14 @@ def claimed(folder):
     Raises:
         OSError: if it cannot be written to, or another process has it.
     """
-    lock = FileLock(Path(folder) / ".lock")
+    lock = Lock(Path(folder) / ".lock")
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise OSError(f"Another run is writing to {folder}: wait until it has ended, or give another folder.") from None
+        lock.acquire()
+    except Held as holder:
+        raise OSError(
+            f"Another run is writing to {folder}: wait until it has ended, or give another folder. {holder}".rstrip()
+        ) from None
     except OSError as error:
         raise OSError(
             f"{folder} cannot be written to ({error.strerror}): give a folder of yours on a disk with room."

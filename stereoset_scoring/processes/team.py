@@ -10,15 +10,19 @@ import time
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
+from pathlib import Path
 
 import torch
 from accelerate import PartialState
 from accelerate.utils import gather_object, parse_flag_from_env
-from torch.distributed import PrefixStore, TCPStore
+from torch.distributed import PrefixStore, TCPStore, rendezvous
+
+from stereoset_scoring.processes.interruption import Interrupted
+from stereoset_scoring.processes.threads import take_threads
 
 BEAT = 1  # seconds between two heartbeats
 SILENCE = 120  # seconds without a heartbeat after which a process is given up
-PATIENCE = timedelta(hours=6)  # for joining, and for what is exchanged when everyone is there
+JOINING = timedelta(minutes=10)  # for finding each other, and for what is exchanged when everyone is there
 
 
 class Lost(RuntimeError):
@@ -26,11 +30,14 @@ class Lost(RuntimeError):
 
 
 class Team:
-    """All processes of `accelerate launch`; of one process, a team of one.
+    """All processes that a launcher started; of one process, a team of one.
 
     Attributes:
         rank, size: which process this is, of how many.
         state: accelerate's PartialState.
+
+    Raises:
+        Lost: if the others are not there in time.
     """
 
     def __init__(self):
@@ -43,6 +50,8 @@ class Team:
             self._over = threading.Event()
             threading.Thread(target=self._beat, args=(_store(),), daemon=True).start()
             self._looked = time.monotonic()
+        else:
+            take_threads()
 
     @property
     def is_main(self):
@@ -108,15 +117,18 @@ class Team:
             self._over.set()
             self.state.destroy_process_group()
 
-    def fail(self, reason):
-        """End this process's part, and tell the others why."""
+    def fail(self, error: BaseException) -> None:
+        """End this process's part, and tell the others why: one that was asked to end asks them too."""
         if self.size > 1:
-            self._tell(reason)
+            self._tell(error)
             self._over.set()
 
-    def _tell(self, reason):
+    def _tell(self, error):
         try:
-            if not self._store.check(["failure"]):
+            if isinstance(error, Interrupted):
+                self._store.set("asked to end", "")
+            elif not self._store.check(["failure"]):
+                reason = str(error) or type(error).__name__
                 self._store.set("failure", f"Process {self.rank} of {self.size} ended: {reason}")
         except RuntimeError:
             pass  # nobody is left to tell: the store is gone
@@ -144,6 +156,8 @@ class Team:
     def _look(self):
         with _lost_store():
             self._looked = time.monotonic()
+            if self._store.check(["asked to end"]):
+                raise Interrupted
             if self._store.check(["failure"]):
                 raise Lost(self._store.get("failure").decode())
             for rank, (beats, since) in self._heard.items():
@@ -170,15 +184,51 @@ def _lost_store():
 def _store():
     """A connection to the store through which the processes found each other."""
     where = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
-    run = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     # Its answers come at once, or its machine is dead.
-    return PrefixStore(f"stereoset {run}", TCPStore(*where, is_master=False, timeout=timedelta(seconds=SILENCE)))
+    return PrefixStore(f"beside {_run()}", TCPStore(*where, is_master=False, timeout=timedelta(seconds=SILENCE)))
+
+
+def _run():
+    """What tells this run's keys from those of others that meet at the same port, as what a killed launcher left."""
+    names = ("TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "SLURM_JOB_ID", "SLURM_RESTART_COUNT")
+    words = ["stereoset", *(os.environ.get(name, "") for name in names)]
+    if os.environ.get("LOCAL_WORLD_SIZE") == os.environ.get("WORLD_SIZE"):
+        words.append(_folder_of_launcher())
+    return " ".join(words)
+
+
+def _folder_of_launcher():
+    """The folder that torchrun makes for the processes that it starts on one machine; "" if it did not start them."""
+    file = os.environ.get("TORCHELASTIC_ERROR_FILE")
+    return str(Path(file).parents[1]) if file else ""
 
 
 def processes():
-    """accelerate's PartialState of this run: on CPUs where there is nothing else, or ACCELERATE_USE_CPU says so."""
+    """accelerate's PartialState of this run: on CPUs where there is nothing else, or ACCELERATE_USE_CPU says so.
+
+    Raises:
+        Lost: if the processes do not find each other in time.
+    """
     cpu = parse_flag_from_env("ACCELERATE_USE_CPU") or not torch.accelerator.is_available()
-    return PartialState(cpu=cpu, timeout=PATIENCE)
+    try:
+        return PartialState(cpu=cpu, timeout=JOINING, **_seat())
+    except (RuntimeError, ValueError) as error:
+        if int(os.environ.get("WORLD_SIZE", 1)) < 2:
+            raise
+        raise Lost(
+            f"The processes of this run did not find each other within {JOINING.total_seconds():g} seconds "
+            f"({str(error).splitlines()[0]}): start all of them again, at another port if that one is taken."
+        ) from error
+
+
+def _seat():
+    """Where torch's group of processes meets, under keys of this run's own; nothing where torch need not be told."""
+    told = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"} <= os.environ.keys()
+    if not told or int(os.environ["WORLD_SIZE"]) < 2 or torch.distributed.is_initialized():
+        return {}
+    store, rank, size = next(rendezvous("env://", timeout=JOINING))
+    store.set_timeout(JOINING)
+    return {"store": PrefixStore(_run(), store), "rank": rank, "world_size": size}
 
 
 @cache

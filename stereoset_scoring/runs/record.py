@@ -17,11 +17,12 @@ from stereoset_scoring.methods.causal import CausalMethod
 from stereoset_scoring.methods.registry import changed_options
 
 NEAR = 1e-4  # nats: what batch, padding or machine may move a float32 score by
+SETTINGS = ("configuration", "trained_head", "code_sha256", "attention", "compiled", "quantization")  # of a head
 PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate")
 
 
 def model_record(source, heads):
-    """What was asked: name, commit, kind, dtype, and of each head the weights' fingerprint and the loading report.
+    """What was asked: name, commit, kind, and of each head the weights' fingerprint, settings and loading report.
 
     Args:
         source: a Checkpoint or ModelInMemory.
@@ -39,8 +40,7 @@ def model_record(source, heads):
                 "architecture": type(head.engine.model).__name__,
                 "dtype": str(head.engine.model.dtype).removeprefix("torch."),
                 "weights_sha256": head.fingerprint,
-                "attention": getattr(head.engine.model.config, "_attn_implementation", None),
-                "compiled": any(part._compiled_call_impl is not None for part in head.engine.model.modules()),
+                **head.settings,
                 "devices": devices(head.engine.model),
                 "quantization": quantization(head.engine.model),
                 "shared_prefixes": head.engine.shares_prefixes,
@@ -132,6 +132,9 @@ def unknown_tokens(rows, tokenizer):
 def identity(record, method, rows, job):
     """All that the values of a job's rows depend on, beside the machine: what may go on with them must have it all.
 
+    Left out is what moves the last digits and may be otherwise on the next machine: devices, threads, processes, the
+    budget of tokens, and the shortcuts that trials have earned there.
+
     Args:
         record: a run's, with "model", "float32_matmul_precision" and "versions".
         method, rows, job: as `task_record`.
@@ -144,6 +147,7 @@ def identity(record, method, rows, job):
         "dtype": ", ".join(head["dtype"] for head in heads.values()),
         "float32": record["float32_matmul_precision"],
         "weights": ", ".join(head["weights_sha256"] for head in heads.values()),
+        **{f"{kind} head": {name: head[name] for name in SETTINGS} for kind, head in heads.items()},
         "method": method.name,
         "options": changed_options(method),
         "data": data_sha256(rows),

@@ -1,6 +1,7 @@
 """Scripts as their users meet them: imported from their folder, or run in this process."""
 
 import runpy
+import signal
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -26,7 +27,11 @@ def score_here(repository, monkeypatch, capsys):
 
     def run(*options, script="score.py"):
         monkeypatch.setattr(sys, "argv", [script, *map(str, options)])
-        runpy.run_path(str(repository / "scripts" / script), run_name="__main__")
+        before = signal.getsignal(signal.SIGTERM)
+        try:
+            runpy.run_path(str(repository / "scripts" / script), run_name="__main__")
+        finally:
+            signal.signal(signal.SIGTERM, before)
         return capsys.readouterr().out
 
     return run

@@ -276,6 +276,41 @@ def test_progress_with_other_weights_is_refused_until_it_is_set_aside(
     assert scores_of(half_done) == scores_of(tmp_path / "fresh")
 
 
+def change_json(path, **changes):
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+SETTINGS = [
+    # what of config.json is changed, what the refusal says of it
+    ({"activation_function": "relu"}, "causal head, configuration, activation_function: gelu_new there, relu here"),
+    ({"n_head": 4}, "causal head, configuration, n_head: 2 there, 4 here"),
+    ({"layer_norm_epsilon": 0.1}, "causal head, configuration, layer_norm_epsilon: 1e-05 there, 0.1 here"),
+    ({"scale_attn_weights": False}, "causal head, configuration, scale_attn_weights: True there, False here"),
+]
+
+
+@pytest.mark.parametrize(("changes", "words"), SETTINGS, ids=[next(iter(changes)) for changes, _ in SETTINGS])
+def test_progress_with_another_configuration_is_refused_and_the_difference_named(
+    half_done, options, score_here, tmp_path, changes, words
+):
+    build_model(tmp_path / "other")
+    change_json(tmp_path / "other" / "config.json", **changes)
+    with pytest.raises(SystemExit, match=rf"another run \({words}\): "):
+        score_here("--model", tmp_path / "other", *options[2:], "--output-dir", half_done)
+
+
+def test_the_same_model_in_another_folder_is_the_same(half_done, options, undisturbed, score_here, tmp_path):
+    build_model(tmp_path / "other")
+    change_json(tmp_path / "other" / "config.json", transformers_version="4.0.0", _name_or_path="elsewhere")
+    score_here("--model", tmp_path / "other", *options[2:], "--output-dir", half_done)
+    assert scores_of(half_done) == scores_of(undisturbed)
+
+
+def test_progress_with_another_attention_is_refused(half_done, options, score_here):
+    with pytest.raises(SystemExit, match=r"causal head, attention: sdpa there, eager here"):
+        score_here(*options, "--attention", "eager", "--output-dir", half_done)
+
+
 def test_progress_of_another_version_of_the_scoring_is_refused(half_done, options, score_here, monkeypatch):
     monkeypatch.setattr(record, "code_sha256", lambda: "f" * 64)
     with pytest.raises(SystemExit, match=r"scoring code: [0-9a-f]{16} there, f{16} here"):
