@@ -8,6 +8,9 @@ stereoset COMMAND --help
 import sys
 from importlib import import_module
 
+from stereoset_cli.ending import run
+from stereoset_scoring import __version__
+
 COMMANDS = {
     # name: (module, what it does)
     "score": ("stereoset_cli.score", "score a model on StereoSet or CrowS-Pairs, and print its table"),
@@ -20,10 +23,18 @@ COMMANDS = {
 
 
 def main() -> None:
-    """The command that the first word names, with the words that follow."""
+    """The command."""
+    run(choose)
+
+
+def choose() -> None:
+    """Run the command that the first word names, with the words that follow."""
     name, *words = sys.argv[1:] or ["--help"]
     if name in ("-h", "--help"):
         print(usage())
+        return
+    if name == "--version":
+        print(f"stereoset {__version__}")
         return
     if name not in COMMANDS:
         sys.exit(f"stereoset: there is no command {name!r}: choose one of {', '.join(COMMANDS)}.")
