@@ -17,6 +17,7 @@ COMMANDS = {
     "table": ("stereoset_cli.table", "the table of saved scores, or of anybody's prediction file"),
     "reproduce": ("stereoset_cli.reproduce", "the tables of the papers, from runs and prediction files"),
     "train-head": ("stereoset_cli.train_head", "train a next-sentence head"),
+    "fetch": ("stereoset_cli.fetch", "bring data and models to a machine with internet, for one without"),
     "install": ("stereoset_cli.install", "have data and metric under their names on this machine, also offline"),
     "methods": ("stereoset_cli.methods", "every method with its options and its source"),
 }
