@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from stereoset_scoring.extras import name_extra
+from stereoset_scoring.refusal import name_extra
 
 REFUSALS = (ValueError, OSError, MemoryError)
 

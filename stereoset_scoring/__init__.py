@@ -1,6 +1,6 @@
 """Option scores of context association tests, from any language model of the Hugging Face hub."""
 
-from stereoset_scoring.extras import name_extra
+from stereoset_scoring.refusal import name_extra
 
 __version__ = "1.0.0"
 __all__ = ["Scorer", "load_scorer"]

@@ -1,6 +1,7 @@
 """A repository of the hub into the hub's cache: of all its files, those that scoring reads. Without torch."""
 
 import hashlib
+import json
 import re
 from glob import escape
 from pathlib import Path
@@ -8,7 +9,6 @@ from pathlib import Path
 from huggingface_hub import HfApi, constants, snapshot_download
 from huggingface_hub.errors import GatedRepoError, HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
 
-from stereoset_scoring.files.store import read_json
 from stereoset_scoring.refusal import Refusal
 
 ADAPTER = "adapter_config.json"
@@ -78,19 +78,28 @@ def base_of(folder: Path) -> tuple[str, str | None] | None:
     """
     if not (folder / ADAPTER).is_file():
         return None
-    described = read_json(folder / ADAPTER)
-    name = described.get("base_model_name_or_path") if isinstance(described, dict) else None
+    described = _read_object(folder / ADAPTER)
+    name = described.get("base_model_name_or_path")
     if not name or not isinstance(name, str):
         raise Refusal(f"{folder / ADAPTER} names no base model: fetch it by its own name.")
     return name, described.get("revision")
 
 
 def _shards(index):
-    described = read_json(index)
-    names = described.get("weight_map") if isinstance(described, dict) else None
+    names = _read_object(index).get("weight_map")
     if not isinstance(names, dict) or not names or not all(isinstance(name, str) for name in names.values()):
         raise Refusal(f"{index} has no weight_map from weights to files: the repository cannot be used.")
     return sorted(set(names.values()))
+
+
+def _read_object(path):
+    try:
+        described = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        described = None
+    if not isinstance(described, dict):
+        raise Refusal(f"{path} holds no JSON object: the repository cannot be used.")
+    return described
 
 
 def _check_sum(name, path):

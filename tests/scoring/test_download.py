@@ -259,11 +259,13 @@ def test_each_model_is_fetched_for_itself(hub, python, folder):
         (["someone/words"], {"HF_HUB_OFFLINE": "1"}, "someone/words is not fetched, for HF_HUB_OFFLINE is set"),
         (["someone/words"], {"HF_ENDPOINT": "http://127.0.0.1:9"}, "someone/words cannot be fetched ("),
         (["someone/torn"], {}, "has no weight_map from weights to files"),
+        (["someone/html"], {}, "model.safetensors.index.json holds no JSON object"),
     ],
 )
 def test_what_cannot_be_fetched_is_told_in_a_sentence(hub, python, words, settings, said):
     hub.repositories |= {"someone/words": {"config.json": b"{}", "model.gguf": b"1"}, "someone/closed": {}}
     hub.repositories["someone/torn"] = {"model.safetensors.index.json": b"{}"}
+    hub.repositories["someone/html"] = {"model.safetensors.index.json": b"<html>"}
     hub.gated = ("someone/closed",)
     done = python("-c", FETCH, *words, **settings)
     assert done.returncode == 1
