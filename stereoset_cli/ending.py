@@ -4,11 +4,15 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from stereoset_scoring.refusal import name_extra
+
 REFUSALS = (ValueError, OSError, MemoryError)
 
 
 def run(command: Callable[[], object], *refusals: type[Exception]) -> None:
     """Run a command as a process does, and leave with its status if it has one; a refusal is one line and status 1.
+
+    So is a module that is missing, where an extra of the installation brings it.
 
     Args:
         command: from nothing to an exit status, None for 0.
@@ -16,6 +20,8 @@ def run(command: Callable[[], object], *refusals: type[Exception]) -> None:
     """
     try:
         status = command()
+    except ModuleNotFoundError as missing:
+        sys.exit(f"{Path(sys.argv[0]).name}: {name_extra(missing)}")
     except (*REFUSALS, *refusals) as refusal:
         sys.exit(f"{Path(sys.argv[0]).name}: {refusal}")
     if status:

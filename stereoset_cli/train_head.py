@@ -12,23 +12,28 @@ import os
 from dataclasses import fields
 from pathlib import Path
 
-# The loader's own processes are the parallel ones.
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-
-from accelerate import Accelerator
-from accelerate.utils import DistributedDataParallelKwargs
 from tqdm.auto import tqdm
-from transformers.utils import logging
 
 from stereoset_cli.ending import run
-from stereoset_scoring.checkpoints.next_sentence_head import POOLINGS
+from stereoset_scoring.checkpoints.head_spec import POOLINGS
 from stereoset_scoring.training.corpus import Pairs, hold_out, read_documents, split_sentences
-from stereoset_scoring.training.loop import Settings, Training, new_model
+from stereoset_scoring.training.settings import Settings
 
 
 def main():
     """Corpus, model, training, result."""
     args = parse_args()
+
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # the loader's own processes are the parallel ones
+
+    # Not before: --help is for machines without torch, too.
+    import sentencex  # noqa: F401
+    from accelerate import Accelerator
+    from accelerate.utils import DistributedDataParallelKwargs
+    from transformers.utils import logging
+
+    from stereoset_scoring.training.loop import Training, new_model
+
     # Some cores have weights that a pooled output does not depend on.
     accelerator = Accelerator(kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)])
     logging.set_verbosity_error()

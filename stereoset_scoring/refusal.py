@@ -3,3 +3,26 @@
 
 class Refusal(ValueError):
     """What cannot be asked or answered, and the mend, in one sentence."""
+
+
+# What an installation may lack, and which of its extras brings it.
+EXTRAS = {
+    "accelerate": "scoring",
+    "gradio": "space",
+    "peft": "peft",
+    "sentencex": "training",
+    "torch": "scoring",
+    "transformers": "scoring",
+}
+
+
+def name_extra(missing: ModuleNotFoundError) -> str:
+    """The sentence that says what to install.
+
+    Raises:
+        ModuleNotFoundError: the one given, if no extra would bring the module.
+    """
+    package = (missing.name or "").partition(".")[0]
+    if package not in EXTRAS:
+        raise missing
+    return f"{package} is missing: pip install 'stereoset[{EXTRAS[package]}]'."

@@ -14,6 +14,7 @@ from transformers import AutoModel
 from transformers.modeling_outputs import NextSentencePredictorOutput
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
+from stereoset_scoring.checkpoints.head_spec import HeadSpec
 from stereoset_scoring.checkpoints.precision import cast
 from stereoset_scoring.checkpoints.repository import find_file, read_json_object
 from stereoset_scoring.checkpoints.weight_files import read_weights
@@ -22,41 +23,8 @@ from stereoset_scoring.refusal import Refusal
 SPEC_FILE = "next_sentence.json"
 WEIGHTS_FILE = "model.safetensors"
 WIDTH = 300  # of the head's two inner layers
-POOLINGS = ("pooler", "first", "last", "mean")
 # Buffers that transformers 2 to 4 saved with the weights; today's models compute them.
 _BUFFERS = re.compile(r"core_model\.(.*\.)?(attn\.bias|attn\.masked_bias|position_ids)")
-
-
-@dataclass(frozen=True)
-class HeadSpec:
-    """How a head was trained, and so how it has to be asked.
-
-    Attributes:
-        follows: the class that means "the second sentence follows the first".
-        pooling: what the head reads: "pooler", the core's own; "first" or "last", the output at that position;
-            "mean", over all positions; None for what the released code reads of such a core.
-        join: what stands between two texts that the tokenizer joins without a separator: "none" or "space".
-    """
-
-    follows: int = 1
-    pooling: str | None = None
-    join: str = "none"
-
-    def __post_init__(self):
-        if self.follows not in (0, 1) or self.join not in ("none", "space"):
-            raise Refusal(
-                f"A next-sentence head cannot have follows={self.follows!r} and join={self.join!r}: "
-                "follows is 0 or 1, join is none or space."
-            )
-        if self.pooling not in (None, *POOLINGS):
-            raise Refusal(
-                f"A next-sentence head cannot read {self.pooling!r}: choose one of {', '.join(POOLINGS)} as pooling."
-            )
-
-    @property
-    def options(self):
-        """The options of the method that asks such a head."""
-        return {"follows": self.follows, "join": self.join}
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""A whole run, from data to record."""
