@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from accelerate.commands.launch import launch_command_parser
 
-from stereoset_scoring.methods.registry import methods_table
+from stereoset_cli.methods import page
 
 # What a newcomer's machine has and this one lacks: a hub to name models on, and a cluster.
 STAND_INS = {"bert-base-cased": "bert", "gpt2": "gpt2"}
@@ -145,13 +145,11 @@ print(sorted(state.log_history[0]))
     assert printed.splitlines()[-1] == str(sorted(["count", "icat", "icat_macro", "lms", "ss", "step", "ties"]))
 
 
-def test_the_options_named_are_those_of_the_scripts(repository):
+def test_the_options_named_are_those_of_the_commands(repository):
     text = (repository / "README.md").read_text(encoding="utf-8")
-    scripts = "".join(path.read_text(encoding="utf-8") for path in (repository / "scripts").glob("*.py"))
-    assert set(re.findall(r"`(--[a-z0-9-]+)", text)) <= set(re.findall(r'"(--[a-z0-9-]+)"', scripts))
+    source = "".join(path.read_text(encoding="utf-8") for path in (repository / "stereoset_cli").glob("*.py"))
+    assert set(re.findall(r"`(--[a-z0-9-]+)", text)) <= set(re.findall(r'"(--[a-z0-9-]+)"', source))
 
 
-def test_the_table_of_methods_is_the_registry(repository):
-    text = (repository / "README.md").read_text(encoding="utf-8")
-    (table,) = re.findall(r"<!-- scripts/score.py --list-methods -->\n(.*?)\n<!-- end -->", text, re.S)
-    assert table == methods_table()
+def test_the_page_of_methods_is_what_the_command_prints(repository):
+    assert (repository / "stereoset_scoring" / "METHODS.md").read_text(encoding="utf-8") == page() + "\n"

@@ -11,14 +11,13 @@ from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
 
-import torch
-from accelerate import PartialState
-from accelerate.utils import gather_object, parse_flag_from_env
+from accelerate.utils import gather_object
 from torch.distributed import PrefixStore, TCPStore
+
+from stereoset_scoring.place import processes
 
 BEAT = 1  # seconds between two heartbeats
 SILENCE = 120  # seconds without a heartbeat after which a process is given up
-PATIENCE = timedelta(hours=6)  # for joining, and for what is exchanged when everyone is there
 
 
 class Lost(RuntimeError):
@@ -173,12 +172,6 @@ def _store():
     run = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     # Its answers come at once, or its machine is dead.
     return PrefixStore(f"stereoset {run}", TCPStore(*where, is_master=False, timeout=timedelta(seconds=SILENCE)))
-
-
-def processes():
-    """accelerate's PartialState of this run: on CPUs where there is nothing else, or ACCELERATE_USE_CPU says so."""
-    cpu = parse_flag_from_env("ACCELERATE_USE_CPU") or not torch.accelerator.is_available()
-    return PartialState(cpu=cpu, timeout=PATIENCE)
 
 
 @cache

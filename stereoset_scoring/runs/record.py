@@ -12,9 +12,9 @@ from pathlib import Path
 
 import stereoset_scoring
 from stereoset_scoring import __version__
-from stereoset_scoring.questions.examples import options_of, read_example
 from stereoset_scoring.methods.causal import CausalMethod
 from stereoset_scoring.methods.registry import changed_options
+from stereoset_scoring.questions.examples import options_of, read_example
 
 NEAR = 1e-4  # nats: what batch, padding or machine may move a float32 score by
 PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate")
