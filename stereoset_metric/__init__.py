@@ -1,0 +1,1 @@
+"""ss, lms and icat from scores of options, as a module of `evaluate`."""

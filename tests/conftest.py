@@ -24,6 +24,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 LONG = (
     "test_resume.py",
     "test_readme.py",
+    "test_contributing.py",
     "test_score.py",
     "test_train_next_sentence.py",
     "test_architectures.py",

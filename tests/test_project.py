@@ -1,4 +1,4 @@
-"""The house rules: who may import whom, which versions are pinned, and what the cluster script starts."""
+"""The rules of the project: who may import whom, which versions are pinned, and what the cluster script starts."""
 
 import ast
 import configparser
@@ -7,13 +7,211 @@ import re
 import shutil
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from importlib.metadata import version
 
 import pytest
 
 import stereoset_scoring
+from tests.house import PACKAGES, REPOSITORY, docstring, importers, imports_of, is_within, modules, source_folders
 
 MAIN_PACKAGES = ("accelerate", "datasets", "evaluate", "huggingface_hub", "tokenizers", "torch", "transformers")
+SCORING = "stereoset_scoring"
+# The rooms of stereoset_scoring from the ground up, those on one floor in the order of README: nothing imports upwards.
+FLOORS = (
+    ("refusal", "place"),
+    ("questions",),
+    ("planning",),
+    ("methods",),
+    ("engines",),
+    ("checkpoints",),
+    ("files",),
+    ("processes",),
+    ("reading", "scorer", "baselines", "training", "sample"),
+    ("runs",),
+)
+FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+FLOOR[""] = FLOOR["scorer"]  # the package itself hands out load_scorer
+FRAMEWORKS = ("torch", "transformers", "accelerate", "peft", "tokenizers")
+NOT_KNOWN = {
+    # room: what it does not know, besides all that lies above it
+    "questions": ("torch", "accelerate", "peft"),
+    "planning": FRAMEWORKS,
+    "methods": FRAMEWORKS,
+    "engines": ("stereoset_scoring.methods", "accelerate", "peft"),
+    "checkpoints": ("stereoset_scoring.questions.examples", "stereoset_scoring.planning", "stereoset_scoring.methods"),
+    "files": FRAMEWORKS,
+    "processes": ("stereoset_scoring.files",),
+    "reading": ("torch",),
+}
+# All that questions/ may have of transformers: what belongs to tokenizers and to their files.
+OF_TOKENIZERS = (
+    "transformers.AutoTokenizer",
+    "transformers.PreTrainedTokenizerFast",
+    "transformers.models.auto.tokenization_auto",
+    "transformers.utils.hub",
+    "transformers.TextGenerationPipeline",  # the text that XLNet reads first is one of its constants
+)
+ALLOWED = {
+    # package: what of the other packages it may import
+    "stereoset_dataset": (),
+    "stereoset_metric": (),
+    "stereoset_scoring": (),
+    "stereoset_report": (
+        "stereoset_dataset",
+        "stereoset_metric",
+        "stereoset_scoring.questions",
+        "stereoset_scoring.files",
+        "stereoset_scoring.sample",
+        "stereoset_scoring.refusal",
+    ),
+    "stereoset_cli": ("stereoset_dataset", "stereoset_metric", "stereoset_scoring", "stereoset_report"),
+}
+# Read without a model: no torch, neither of its own nor through what they import.
+LIGHT = (
+    "stereoset_scoring",
+    "stereoset_scoring.files.predictions",
+    "stereoset_scoring.methods.registry",
+    "stereoset_scoring.planning.job",
+    "stereoset_report.saved",
+    "stereoset_report.paper_tables",
+    "stereoset_cli.main",
+    "stereoset_cli.table",
+    "stereoset_cli.reproduce",
+    "stereoset_cli.methods",
+)
+
+
+def room_of(module):
+    """The folder or file of stereoset_scoring that a module lies in; "" for the package itself."""
+    return module.partition(".")[2].partition(".")[0]
+
+
+def arrows(package):
+    """{module: the modules of the package that it imports}."""
+    known = modules(package)
+    return {module: imports_of(path) & known.keys() for module, path in known.items()}
+
+
+def rooms_of_checkout():
+    folder = REPOSITORY / SCORING
+    files = {path.stem for path in folder.glob("*.py")} - {"__init__"}
+    return files | {path.name for path in folder.iterdir() if any(path.glob("*.py"))}
+
+
+def test_every_room_has_its_floor():
+    assert rooms_of_checkout() == FLOOR.keys() - {""}
+
+
+def test_nothing_imports_upwards():
+    upwards = {
+        f"{module} -> {other}"
+        for module, others in arrows(SCORING).items()
+        for other in others
+        if FLOOR[room_of(other)] > FLOOR[room_of(module)]
+    }
+    assert upwards == set()
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_module_imports_itself_in_a_circle(package):
+    tuple(TopologicalSorter(arrows(package)).static_order())  # raises CycleError, which names the circle
+
+
+def test_no_room_imports_itself_in_a_circle():
+    rooms = {}
+    for module, others in arrows(SCORING).items():
+        rooms.setdefault(room_of(module), set()).update(map(room_of, others))
+    tuple(TopologicalSorter({room: others - {room} for room, others in rooms.items()}).static_order())
+
+
+@pytest.mark.parametrize(("room", "names"), NOT_KNOWN.items())
+def test_room_does_not_know(room, names):
+    assert {module for module in importers(SCORING, *names) if room_of(module) == room} == set()
+
+
+def test_questions_know_tokenizers_and_no_models():
+    used = set().union(*(imports_of(path) for name, path in modules(SCORING).items() if room_of(name) == "questions"))
+    assert {name for name in used if is_within(name, "transformers") and not is_within(name, *OF_TOKENIZERS)} == set()
+
+
+def test_few_know_that_there_are_processes():
+    assert importers(SCORING, "accelerate") == {
+        "stereoset_scoring.place",
+        "stereoset_scoring.processes.team",
+        "stereoset_scoring.checkpoints.fingerprints",
+        "stereoset_scoring.checkpoints.in_memory",
+    }
+
+
+def test_runs_print_nothing():
+    calls = [
+        f"{module}:{node.lineno}"
+        for module, path in modules(SCORING).items()
+        if room_of(module) == "runs"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Name) and node.id == "print"
+    ]
+    assert calls == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_package_imports_of_others_what_it_may(package):
+    others = [other for other in (*PACKAGES, "scripts", "benchmarks", "tests") if other != package]
+    used = set().union(*map(imports_of, modules(package).values()))
+    walls = {name for name in used if is_within(name, *others) and not is_within(name, *ALLOWED[package])}
+    assert walls == set()
+
+
+def test_the_writing_room_knows_no_models():
+    assert importers("stereoset_report", *FRAMEWORKS) == set()
+
+
+def test_what_needs_no_model_is_imported_without_torch():
+    code = "import sys; from importlib import import_module\n"
+    code += f"for name in {LIGHT}: import_module(name); assert not {{*{FRAMEWORKS[:3]}}} & set(sys.modules), name"
+    run = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+
+
+def test_scripts_are_doors_to_the_command():
+    for path in (REPOSITORY / "scripts").glob("*.py"):
+        ours = {name for name in imports_of(path) if is_within(name, *PACKAGES)}
+        assert {name.partition(".")[0] for name in ours} == {"stereoset_cli"}, path.name
+        assert not any(isinstance(node, ast.FunctionDef) for node in ast.parse(path.read_text()).body), path.name
+
+
+def test_the_arithmetic_of_the_metric_needs_the_standard_library_only():
+    used = imports_of(REPOSITORY / "stereoset_metric" / "compute_score.py")
+    assert {name.partition(".")[0] for name in used} <= sys.stdlib_module_names
+
+
+def table(readme, heading):
+    """{name: text} of the first two columns of the first table under a heading, its names being code."""
+    text = (REPOSITORY / readme).read_text(encoding="utf-8").partition(f"\n{heading}\n")[2]
+    lines = re.search(r"(?:^\|.*\n)+", text, re.M)[0].splitlines()
+    rows = [re.match(r"\| \[?`([\w.]+)/?`(?:\]\(\S+\))? \| (.*?) \|", line) for line in lines[2:]]
+    return {row[1]: row[2] for row in rows}
+
+
+def test_the_table_of_folders_is_the_folder_list():
+    assert table("README.md", "## The folders").keys() == source_folders()
+
+
+def test_the_table_of_rooms_is_the_folder_list_from_the_ground_up():
+    names = [name.removesuffix(".py") for name in table("stereoset_scoring/README.md", "## The house")]
+    assert names == [room for floor in FLOORS for room in floor]
+
+
+@pytest.mark.parametrize(
+    ("readme", "heading"), [("README.md", "## The folders"), ("stereoset_scoring/README.md", "## The house")]
+)
+def test_the_tables_say_what_the_folders_say_of_themselves(readme, heading):
+    for name, text in table(readme, heading).items():
+        place = (REPOSITORY / readme).parent / name
+        source = place / "__init__.py" if place.is_dir() else place
+        if source.is_file():  # scripts, tests and benchmarks are no packages
+            assert docstring(source) == text, name
 
 
 @pytest.fixture(scope="module")
@@ -29,54 +227,8 @@ def pins(repository):
     return dict(line.split("==") for line in lines if line and not line.startswith("#"))
 
 
-def imported(path):
-    """Top-level names of the modules that a file imports anywhere, relative imports left out."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name.partition(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            found.add(node.module.partition(".")[0])
-    return found
-
-
-def importers(folder, *names):
-    """The files under a folder that import any of the names, as paths within it."""
-    return {path.relative_to(folder).as_posix() for path in folder.rglob("*.py") if imported(path) & set(names)}
-
-
 def names_in(requirements):
     return [re.match(r"[\w-]+", line)[0] for line in requirements.split()]
-
-
-@pytest.mark.parametrize(
-    "module", ["stereoset_scoring", "stereoset_scoring.files.predictions", "stereoset_scoring.methods.registry"]
-)
-def test_what_needs_no_model_is_imported_without_torch(repository, module):
-    code = f"import sys, {module}; sys.exit(bool({{'torch', 'transformers', 'accelerate'}} & set(sys.modules)))"
-    assert subprocess.run([sys.executable, "-c", code], cwd=repository, check=False).returncode == 0
-
-
-def test_scorer_data_and_metric_do_not_import_each_other(repository):
-    packages = ("stereoset_dataset", "stereoset_metric", "stereoset_scoring")
-    for package in packages:
-        assert importers(repository / package, *(set(packages) - {package})) == set(), package
-
-
-def test_methods_know_no_tensors(repository):
-    assert importers(repository / "stereoset_scoring" / "methods", "torch", "transformers", "accelerate") == set()
-
-
-def test_team_and_checkpoints_alone_know_that_there_are_processes(repository):
-    assert importers(repository / "stereoset_scoring", "accelerate") == {
-        "processes/team.py",
-        "checkpoints/fingerprints.py",
-        "checkpoints/in_memory.py",
-    }
-
-
-def test_the_arithmetic_of_the_metric_needs_the_standard_library_only(repository):
-    assert imported(repository / "stereoset_metric" / "compute_score.py") <= sys.stdlib_module_names
 
 
 def test_every_requirement_is_pinned(metadata, pins):

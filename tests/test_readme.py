@@ -11,10 +11,13 @@ from types import SimpleNamespace
 import pytest
 from accelerate.commands.launch import launch_command_parser
 
-from stereoset_scoring.methods.registry import methods_table
+from stereoset_cli.main import COMMANDS
+from stereoset_cli.methods import page
 
 # What a newcomer's machine has and this one lacks: a hub to name models on, and a cluster.
 STAND_INS = {"bert-base-cased": "bert", "gpt2": "gpt2"}
+COMMAND = "bin/stereoset"
+INSTALLED = "#!{}\nimport sys\nfrom stereoset_cli.main import main\nsys.exit(main())\n"  # as pip writes it
 PUBLISHED = '{"BERT-base": {"overall": {"intrasentence": {"lms": 83.02, "ss": 58.68, "icat": 68.61}}}}'
 
 
@@ -41,11 +44,14 @@ def newcomer(repository, shared, tmp_path_factory):
     for name, model in STAND_INS.items():
         (folder / name).symlink_to(shared / "oracles" / "models" / model)
     (folder / "published.json").write_text(PUBLISHED)
+    (folder / "bin").mkdir()
+    (folder / COMMAND).write_text(INSTALLED.format(sys.executable))
+    (folder / COMMAND).chmod(0o755)
     sentences = "This is document {0}. It is about the number {0}. That is all of it."
     (folder / "corpus.txt").write_text("\n\n".join(map(sentences.format, range(50))), encoding="utf-8")
     env = os.environ | {
         "HF_HOME": str(folder / "home"),
-        "PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}",
+        "PATH": f"{folder / 'bin'}:{os.path.dirname(sys.executable)}:{os.environ['PATH']}",
         "PYTHONPATH": str(repository),
         "ACCELERATE_USE_CPU": "true",
     }
@@ -100,17 +106,21 @@ def test_every_command_works(repository, newcomer):
 
 def limited(command):
     """The command, on the first examples only and on the processes there are."""
-    if "score.py" not in command:
+    if not re.search(r"score\.py|stereoset score|stereoset_cli\.score", command):
         return command
     return re.sub(r"--num_processes \d+", "--num_processes 1", command) + " --limit 5"
 
 
 def script_of(program, words):
-    """[script, *arguments] of a command of Python or of accelerate, which both start a Python of their own."""
+    """[script, *arguments] of a command of ours, of Python or of accelerate, which all start a Python of their own."""
+    if program == "stereoset":
+        return [COMMAND, *words]
     if program == "python":
         return words
     assert (program, words[0]) == ("accelerate", "launch")
     launch = launch_command_parser().parse_args(words[1:])
+    if launch.module:
+        return [COMMAND, launch.training_script.removeprefix("stereoset_cli."), *launch.training_script_args]
     return [launch.training_script, *launch.training_script_args]
 
 
@@ -145,13 +155,18 @@ print(sorted(state.log_history[0]))
     assert printed.splitlines()[-1] == str(sorted(["count", "icat", "icat_macro", "lms", "ss", "step", "ties"]))
 
 
-def test_the_options_named_are_those_of_the_scripts(repository):
+def test_the_options_named_are_those_of_the_commands(repository):
     text = (repository / "README.md").read_text(encoding="utf-8")
-    scripts = "".join(path.read_text(encoding="utf-8") for path in (repository / "scripts").glob("*.py"))
-    assert set(re.findall(r"`(--[a-z0-9-]+)", text)) <= set(re.findall(r'"(--[a-z0-9-]+)"', scripts))
+    source = "".join(path.read_text(encoding="utf-8") for path in (repository / "stereoset_cli").glob("*.py"))
+    assert set(re.findall(r"`(--[a-z0-9-]+)", text)) <= set(re.findall(r'"(--[a-z0-9-]+)"', source))
 
 
-def test_the_table_of_methods_is_the_registry(repository):
+def test_the_commands_named_are_those_there_are(repository):
     text = (repository / "README.md").read_text(encoding="utf-8")
-    (table,) = re.findall(r"<!-- scripts/score.py --list-methods -->\n(.*?)\n<!-- end -->", text, re.S)
-    assert table == methods_table()
+    rows = re.findall(r"^\| `stereoset ([\w-]+)` \| `(scripts/\w+\.py)[^`]*` \| (.*) \|$", text, re.M)
+    assert {name: what for name, _, what in rows} == {name: what for name, (_, what) in COMMANDS.items()}
+    assert all((repository / script).is_file() for _, script, _ in rows)
+
+
+def test_the_page_of_methods_is_what_the_command_prints(repository):
+    assert (repository / "stereoset_scoring" / "METHODS.md").read_text(encoding="utf-8") == page() + "\n"

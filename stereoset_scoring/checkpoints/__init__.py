@@ -1,1 +1,1 @@
-"""Checkpoints: from a name, a folder or a model in memory to heads that engines can be made of."""
+"""From a name, a folder or a model in memory to heads that can be asked; places, fingerprints, trained heads."""

@@ -3,7 +3,7 @@
 import torch
 
 from stereoset_scoring.engines.devices import gpus_of
-from stereoset_scoring.processes.team import processes
+from stereoset_scoring.place import processes
 from stereoset_scoring.refusal import Refusal
 
 

@@ -1,1 +1,1 @@
-"""Engines: rows in, log-probabilities out. All speed lives here, and it changes no number."""
+"""HOW it is computed: rows in, log-probabilities out; all speed lives here, and it changes no number."""

@@ -1,1 +1,1 @@
-"""Rows and recipes, packs, batches: from what methods ask to what engines are given."""
+"""From what methods ask to what engines are given: rows and recipes, every distinct row once, packs, batches."""

@@ -1,1 +1,1 @@
-"""The processes of a run, and being asked to end."""
+"""The processes of a run, which notice each other's end; being asked to end."""

@@ -10,23 +10,16 @@ import time
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
-from pathlib import Path
 
-import torch
-from accelerate import PartialState
-from accelerate.utils import gather_object, parse_flag_from_env
-from torch.distributed import PrefixStore, TCPStore, rendezvous
+from accelerate.utils import gather_object
+from torch.distributed import PrefixStore, TCPStore
 
+from stereoset_scoring.place import Lost, processes, run_id
 from stereoset_scoring.processes.interruption import Interrupted
 from stereoset_scoring.processes.threads import take_threads
 
 BEAT = 1  # seconds between two heartbeats
 SILENCE = 120  # seconds without a heartbeat after which a process is given up
-JOINING = timedelta(minutes=10)  # for finding each other, and for what is exchanged when everyone is there
-
-
-class Lost(RuntimeError):
-    """Another process of the run has failed or fallen silent."""
 
 
 class Team:
@@ -185,50 +178,7 @@ def _store():
     """A connection to the store through which the processes found each other."""
     where = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
     # Its answers come at once, or its machine is dead.
-    return PrefixStore(f"beside {_run()}", TCPStore(*where, is_master=False, timeout=timedelta(seconds=SILENCE)))
-
-
-def _run():
-    """What tells this run's keys from those of others that meet at the same port, as what a killed launcher left."""
-    names = ("TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "SLURM_JOB_ID", "SLURM_RESTART_COUNT")
-    words = ["stereoset", *(os.environ.get(name, "") for name in names)]
-    if os.environ.get("LOCAL_WORLD_SIZE") == os.environ.get("WORLD_SIZE"):
-        words.append(_folder_of_launcher())
-    return " ".join(words)
-
-
-def _folder_of_launcher():
-    """The folder that torchrun makes for the processes that it starts on one machine; "" if it did not start them."""
-    file = os.environ.get("TORCHELASTIC_ERROR_FILE")
-    return str(Path(file).parents[1]) if file else ""
-
-
-def processes():
-    """accelerate's PartialState of this run: on CPUs where there is nothing else, or ACCELERATE_USE_CPU says so.
-
-    Raises:
-        Lost: if the processes do not find each other in time.
-    """
-    cpu = parse_flag_from_env("ACCELERATE_USE_CPU") or not torch.accelerator.is_available()
-    try:
-        return PartialState(cpu=cpu, timeout=JOINING, **_seat())
-    except (RuntimeError, ValueError) as error:
-        if int(os.environ.get("WORLD_SIZE", 1)) < 2:
-            raise
-        raise Lost(
-            f"The processes of this run did not find each other within {JOINING.total_seconds():g} seconds "
-            f"({str(error).splitlines()[0]}): start all of them again, at another port if that one is taken."
-        ) from error
-
-
-def _seat():
-    """Where torch's group of processes meets, under keys of this run's own; nothing where torch need not be told."""
-    told = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"} <= os.environ.keys()
-    if not told or int(os.environ["WORLD_SIZE"]) < 2 or torch.distributed.is_initialized():
-        return {}
-    store, rank, size = next(rendezvous("env://", timeout=JOINING))
-    store.set_timeout(JOINING)
-    return {"store": PrefixStore(_run(), store), "rank": rank, "world_size": size}
+    return PrefixStore(f"beside {run_id()}", TCPStore(*where, is_master=False, timeout=timedelta(seconds=SILENCE)))
 
 
 @cache

@@ -1,1 +1,1 @@
-"""What is asked: examples, what stands at BLANK, and a tokenizer's answers."""
+"""What is asked: names of tasks and languages, examples of any layout, what stands at BLANK, a tokenizer's answers."""

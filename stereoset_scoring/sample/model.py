@@ -9,7 +9,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
-from stereoset_scoring.sample import load_sample
+from stereoset_scoring.sample.examples import load_sample
 
 BOS = "<|endoftext|>"
 STEPS = 40

@@ -11,6 +11,7 @@ from datetime import timedelta
 
 from torch.distributed import TCPStore
 
+from stereoset_scoring import place
 from stereoset_scoring.processes import team
 from stereoset_scoring.processes.interruption import Interrupted
 
@@ -61,7 +62,7 @@ def be_asked(ours):
 def main():
     """A process whose launcher was killed, and which nobody told; and two runs at the port where it waits."""
     store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=timedelta(seconds=60))
-    team.JOINING = timedelta(seconds=5)
+    place.JOINING = timedelta(seconds=5)
     started, ends = time.monotonic(), {}
     children = {start(exchange, 1, "killed", store.port): "left over"}
     time.sleep(1)

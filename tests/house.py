@@ -1,0 +1,75 @@
+"""What the folders of the house are, and what their files import; read from the source, nothing is run."""
+
+import ast
+from fnmatch import fnmatch
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+PACKAGES = ("stereoset_dataset", "stereoset_metric", "stereoset_scoring", "stereoset_report", "stereoset_cli")
+
+
+def modules(package: str) -> dict[str, Path]:
+    """{dotted name: file} of all modules of a package; the package itself is one of them."""
+    return {_dotted(path): path for path in sorted((REPOSITORY / package).rglob("*.py"))}
+
+
+def _dotted(path: Path) -> str:
+    parts = path.relative_to(REPOSITORY).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports_of(path: Path) -> set[str]:
+    """All that a file imports anywhere, inside functions too: "torch", "transformers.AutoModel", a module of ours."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {_one(f"{_origin(node, path)}.{alias.name}") for alias in node.names}
+    return found
+
+
+def _origin(node: ast.ImportFrom, path: Path) -> str:
+    """Where names come from, relative imports made whole."""
+    if not node.level:
+        return node.module
+    here = path.relative_to(REPOSITORY).parts[: -node.level]
+    return ".".join([*here, node.module] if node.module else here)
+
+
+def _one(name: str) -> str:
+    """The module of ours that a dotted name lies in, which may be the name itself; other names as they are."""
+    if not is_within(name, *PACKAGES):
+        return name
+    place = REPOSITORY.joinpath(*name.split("."))
+    return name if place.with_suffix(".py").is_file() or place.is_dir() else name.rpartition(".")[0]
+
+
+def is_within(name: str, *parents: str) -> bool:
+    """Whether a dotted name is one of some modules or lies below it."""
+    return any(name == parent or name.startswith(f"{parent}.") for parent in parents)
+
+
+def importers(package: str, *names: str) -> set[str]:
+    """The modules of a package that import any of some names, or something below it."""
+    return {
+        module for module, path in modules(package).items() if any(is_within(one, *names) for one in imports_of(path))
+    }
+
+
+def docstring(path: Path) -> str:
+    """The first paragraph of a module's docstring, in one line."""
+    words = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return " ".join(words.partition("\n\n")[0].split())
+
+
+def source_folders() -> set[str]:
+    """The folders of the checkout that hold source; neither hidden ones nor what is made and ignored."""
+    ignored = [line.strip("/") for line in (REPOSITORY / ".gitignore").read_text().splitlines()]
+    return {
+        folder.name
+        for folder in REPOSITORY.iterdir()
+        if not folder.name.startswith(".")
+        and not any(fnmatch(folder.name, pattern) for pattern in ignored)
+        and any(folder.glob("**/*.py"))
+    }
