@@ -5,6 +5,10 @@ class Refusal(ValueError):
     """What cannot be asked or answered, and the mend, in one sentence."""
 
 
+class MissingHead(Refusal):
+    """A head that a model's architecture, or its checkpoint, does not hold; another method may do without."""
+
+
 # What an installation may lack, and which of its extras brings it.
 EXTRAS = {
     "accelerate": "scoring",

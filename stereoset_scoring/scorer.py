@@ -2,13 +2,16 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import copy
 from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from stereoset_scoring.checkpoints.fit import check_fit
 from stereoset_scoring.engines.heap import kept_heap
+from stereoset_scoring.methods.method import Method
 from stereoset_scoring.methods.registry import (
     METHODS,
     check_names,
@@ -17,10 +20,18 @@ from stereoset_scoring.methods.registry import (
     heads_of,
     preset_named,
 )
-from stereoset_scoring.planning.job import make_job
-from stereoset_scoring.questions.examples import read_example
+from stereoset_scoring.planning.job import Job, make_job
+from stereoset_scoring.planning.lengths import Limits, fitted
+from stereoset_scoring.planning.rows import Recipe, Row, Values
+from stereoset_scoring.questions.examples import Example, read_example
 from stereoset_scoring.reading import score_here
-from stereoset_scoring.refusal import Refusal
+from stereoset_scoring.refusal import MissingHead, Refusal
+from stereoset_scoring.roles import Rows, Source
+
+if TYPE_CHECKING:  # they import torch, which takes seconds
+    from stereoset_scoring.checkpoints.heads import Head
+    from stereoset_scoring.checkpoints.opening import Loading
+    from stereoset_scoring.checkpoints.placement import Placement
 
 # Padded tokens in one forward pass: enough to keep a device busy, little enough for any vocabulary.
 MAX_TOKENS = {"cuda": 16384}
@@ -38,35 +49,43 @@ class Scorer:
         max_tokens: how many tokens, padding included, one forward pass may hold; None for the default.
 
     Raises:
-        ValueError: if method, preset or options are unknown to the source's family, or max_tokens is no number of
+        Refusal: if method, preset or options are unknown to the source's family, or max_tokens is no number of
             tokens.
     """
 
-    def __init__(self, source, method=None, preset=None, options=None, max_tokens=None):
+    def __init__(
+        self,
+        source: Source,
+        method: str | Mapping[str, str] | None = None,
+        preset: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        max_tokens: int | None = None,
+    ):
         self.source, self.preset, self.options = source, preset, options or {}
         device = str(source.device).partition(":")[0]
         default = MAX_TOKENS.get(device, MAX_TOKENS_ELSEWHERE)
         self.max_tokens = default if max_tokens is None else max_tokens
         self._method = method
-        self._lacks = {}  # kind of head: why the source does not hold it, or None; asked once, for it takes a loading
+        self._heads: dict[str, Head] = {}
+        self._refusals: dict[str, Refusal] = {}  # why the source gives no such head; asked once, for it takes a loading
         if self.max_tokens < 1:
-            raise ValueError(f"max_tokens is {self.max_tokens}: give a number of tokens, such as 2048.")
+            raise Refusal(f"max_tokens is {self.max_tokens}: give a number of tokens, such as 2048.")
         if preset is not None:
             preset_named(preset)
         check_names(source.family, method)
         check_options(source.family, self.options)
 
-    def method(self, task):
+    def method(self, task: str) -> Method:
         """The method that scores a task: the one that was asked for, or the first whose head the source holds.
 
         A preset stands for one method, whose head may be lacking.
 
         Raises:
-            ValueError: if there is none for this kind of model, or the source holds no head for any.
+            Refusal: if there is none for this kind of model, or the source holds no head for any.
         """
-        name, family, trained = self._asked(task), self.source.family, self.source.trained
+        family, trained, name = self.source.family, self.source.trained, self._asked(task)
         if family == "next_sentence" and task != "intersentence":
-            raise ValueError(
+            raise Refusal(
                 f"{self.source.name} is a trained next-sentence head without a language model, and has no method for "
                 f"{task}: score intersentence alone, or give a language model and this as its next_sentence_head."
             )
@@ -76,45 +95,48 @@ class Scorer:
             name = self._first_held(task)
         return choose_method(family, task, name, self.preset, self.options, self.source.tokenizer)
 
-    def fallback(self, task):
+    def fallback(self, task: str) -> str | None:
         """Why a task is not scored by its usual default, in words; None where it is, or where another was asked for."""
+        if self._is_asked_for(task) or self.preset is not None:
+            return None
         heads = heads_of(self.source.family, task, self.source.tokenizer)
-        usual = next(iter(heads), None)
-        if self._is_asked_for(task) or self.preset is not None or self.method(task).name == usual:
+        chosen, usual = self.method(task).name, next(iter(heads), None)
+        if usual is None or chosen == usual:
             return None
         return f"{self.source.name} holds no {heads[usual].replace('_', '-')} head"
 
-    def unanswerable(self, data):
+    def unanswerable(self, data: Mapping[str, Rows]) -> dict[str, str]:
         """The data sets of which no row can be scored, for want of a method, a head or a token: {name: the reason}.
 
         Args:
             data: {name: rows}, each of one task.
 
         Raises:
-            ValueError: if those are all data sets, or the method or the head that fails was asked for.
+            Refusal: if those are all data sets, or the method or the head that fails was asked for.
         """
         refused = {}
         for name, rows in data.items():
             reason = self._why_not(rows)
-            if reason and self._is_asked_for(read_example(rows[0]).task):
+            if reason is None:
+                continue
+            if self._is_asked_for(read_example(rows[0]).task):
                 raise Refusal(reason)
-            if reason:
-                refused[name] = reason
+            refused[name] = reason
         if refused and len(refused) == len(data):
             raise Refusal(next(iter(refused.values())))
         return refused
 
-    def _asked(self, task):
+    def _asked(self, task: str) -> str | None:
         """The name of the method that was asked for; None where that is left to the defaults."""
         return self._method.get(task) if isinstance(self._method, Mapping) else self._method
 
-    def _is_asked_for(self, task):
+    def _is_asked_for(self, task: str) -> bool:
         """Whether it was said how a task shall be scored: by a method, or a trained head, of the task's own."""
         if (self.source.family, task) not in METHODS:
             return False
         return self._asked(task) is not None or (task == "intersentence" and self.source.trained is not None)
 
-    def _why_not(self, rows):
+    def _why_not(self, rows: Rows) -> str | None:
         """Why none of some rows can be scored, in words; None where one can."""
         first = None
         for row in rows:
@@ -125,27 +147,51 @@ class Scorer:
                 first = first or str(reason)
         return first
 
-    def _first_held(self, task):
-        """The name of the first method of a task whose head the source holds; None where there is nothing to choose."""
+    def _first_held(self, task: str) -> str | None:
+        """The name of the first method of a task whose head the source holds; None where there is nothing to choose.
+
+        Raises:
+            MissingHead: if it holds none of the heads; then it is said of the family's own.
+            Refusal: if a head is there and cannot be loaded.
+        """
         heads = heads_of(self.source.family, task, self.source.tokenizer)
         if len(set(heads.values())) < 2:
             return None
-        held = next((name for name, head in heads.items() if self._lack(head) is None), None)
-        if held is None:
-            raise Refusal(self._lack(self.source.family))
-        return held
+        for name, head in heads.items():
+            if self._holds(head):
+                return name
+        self._head(self.source.family)
+        return None
 
-    def _lack(self, kind):
-        """Why the source does not hold a head, in words; None where it does."""
-        if kind not in self._lacks:
+    def _holds(self, head: str) -> bool:
+        """Whether the source holds a head.
+
+        Raises:
+            Refusal: if that cannot be told, or the head not be loaded.
+        """
+        try:
+            self._head(head)
+        except MissingHead:
+            return False
+        return True
+
+    def _head(self, name: str) -> "Head":
+        """A head of the source, which is asked for it once, whatever it answers.
+
+        Raises:
+            MissingHead, Refusal: as the source.
+        """
+        if name not in self._heads and name not in self._refusals:
             try:
-                self.source.head(kind)
-                self._lacks[kind] = None
-            except ValueError as reason:
-                self._lacks[kind] = str(reason)
-        return self._lacks[kind]
+                self._heads[name] = self.source.head(name)
+            except Refusal as refusal:
+                # Without what it was raised in and for, which would hold a model that nobody uses.
+                self._refusals[name] = type(refusal)(str(refusal))
+        if name in self._refusals:
+            raise self._refusals[name].with_traceback(None)
+        return self._heads[name]
 
-    def score(self, dataset, progress=False):
+    def score(self, dataset: Rows, progress: bool = False) -> list[list[float]]:
         """Scores of every option, aligned with the rows.
 
         Runs in this process alone; `stereoset_scoring.reading.score_everywhere` shares the work between the
@@ -161,34 +207,34 @@ class Scorer:
             preferred.
 
         Raises:
-            ValueError: if a row lacks a field, a task has no method for this kind of model, the checkpoint
+            Refusal: if a row lacks a field, a task has no method for this kind of model, the checkpoint
                 lacks a head, or what is scored is longer than the model.
         """
         return score_here(self, self.plan(dataset), progress)
 
-    def plan(self, dataset):
+    def plan(self, dataset: Rows) -> Job:
         """The Job that scores a data set: what is read, in which batches.
 
         Raises:
-            ValueError: as `score`.
+            Refusal: as `score`.
         """
         recipes = self._recipes(dataset)
         rows = [row for of_example in recipes for recipe in of_example for row in recipe.rows]
-        check_fit(rows, lambda head: self.source.head(head).engine.model, self.source.name)
+        check_fit(rows, lambda head: self._head(head).engine.model, self.source.name)
         self._try_out(recipes)
-        recipes = [[self._as_long_as_it_matters(recipe) for recipe in of_example] for of_example in recipes]
-        job = make_job(recipes, self.max_tokens, lambda head: self.source.head(head).engine.shares_prefixes)
+        lengthened = [list(map(self._as_long_as_it_matters, of_example)) for of_example in recipes]
+        job = make_job(lengthened, self.max_tokens, lambda head: self._head(head).engine.shares_prefixes)
         return replace(job, ids=tuple(str(row["id"]) for row in dataset))
 
-    def _as_long_as_it_matters(self, recipe):
+    def _as_long_as_it_matters(self, recipe: Recipe) -> Recipe:
         """A recipe with whole rows, if the outputs of the model that it asks depend on how long a text is."""
-        if not any(row.following and not self.source.head(row.head).engine.padding_is_inert for row in recipe.rows):
+        if not any(row.following and not self._head(row.head).engine.padding_is_inert for row in recipe.rows):
             return recipe
-        limits = [self.source.head(row.head).longest_input or math.inf for row in recipe.rows]
+        limits = [self._head(row.head).longest_input or math.inf for row in recipe.rows]
         rows = zip(recipe.rows, limits, strict=True)
         return replace(recipe, rows=tuple(row.whole if len(row.whole.ids) <= most else row for row, most in rows))
 
-    def _try_out(self, recipes):
+    def _try_out(self, recipes: Sequence[Sequence[Recipe]]) -> None:
         """Let the engines of all heads try what they promise, on the rows of each example."""
         groups = defaultdict(list)
         for of_example in recipes:
@@ -197,13 +243,13 @@ class Scorer:
                 groups[head].append([row for row in rows if row.head == head])
         with self.evaluating(groups):
             for head, of_head in groups.items():
-                self.source.head(head).engine.try_out(of_head)
+                self._head(head).engine.try_out(of_head)
 
-    def with_preset(self, preset):
+    def with_preset(self, preset: str | None) -> "Scorer":
         """A scorer of the same checkpoint that differs in its preset alone; the weights are loaded once.
 
         Raises:
-            ValueError: if there is no such preset.
+            Refusal: if there is no such preset.
         """
         if preset is not None:
             preset_named(preset)
@@ -211,11 +257,11 @@ class Scorer:
         other.preset = preset
         return other
 
-    def unscorable(self, dataset):
+    def unscorable(self, dataset: Rows) -> dict[int, str]:
         """The rows that `plan` would refuse for what they hold: {index: the reason}.
 
         Raises:
-            ValueError: if that is every row: then the reason lies elsewhere.
+            Refusal: if that is every row: then the reason lies elsewhere.
         """
         refused = {}
         for i, row in enumerate(dataset):
@@ -224,25 +270,25 @@ class Scorer:
             except ValueError as reason:
                 refused[i] = str(reason)
         if refused and len(refused) == len(dataset):
-            raise ValueError(refused[0])
+            raise Refusal(refused[0])
         return refused
 
-    def plan_all(self, data):
+    def plan_all(self, data: Mapping[str, Rows]) -> dict[str, Job]:
         """The Jobs of several data sets: {name: Job} of {name: rows}; see `plan`."""
         return {name: self.plan(rows) for name, rows in data.items()}
 
-    def log_probs(self, units):
+    def log_probs(self, units: Sequence[Sequence[Row]]) -> Values:
         """ln P of the reads of the rows of a batch of units, which ask one head: a list for each row, in order."""
-        return self.source.head(units[0][0].head).engine.log_probs(units)
+        return self._head(units[0][0].head).engine.log_probs(units)
 
     @contextmanager
-    def evaluating(self, heads):
+    def evaluating(self, heads: Iterable[str]) -> Iterator[None]:
         """The models of some heads in evaluation mode, and as fast as they go; afterwards as they were."""
         import torch  # here, for it takes seconds
 
         from stereoset_scoring.engines.fused import fused
 
-        models = [self.source.head(kind).engine.model for kind in heads]
+        models = [self._head(head).engine.model for head in heads]
         gpus = {model.device for model in models if model.device.type == "cuda"}
         modes = [(module, module.training) for model in models for module in model.modules()]
         try:
@@ -256,83 +302,43 @@ class Scorer:
             for module, training in modes:
                 module.training = training
 
-    def _recipes(self, dataset):
+    def _recipes(self, dataset: Rows) -> list[list[Recipe]]:
         """recipes[i][j] of option j of row i, such that the model can read them."""
         examples = [read_example(row) for row in dataset]
         methods = {task: self.method(task) for task in dict.fromkeys(example.task for example in examples)}
-        return [
-            self._fit(example, methods[example.task].recipes(example, self.source.tokenizer)) for example in examples
-        ]
+        return [self._recipes_of(example, methods[example.task]) for example in examples]
 
-    def _fit(self, example, recipes):
-        """The recipes of an example, such that the model can read them.
+    def _recipes_of(self, example: Example, method: Method) -> list[Recipe]:
+        return fitted(example, method.recipes(example, self.source.tokenizer), self.max_tokens, self._limits)
 
-        Of a given context the beginning is left out where the whole is too long, as much for every option of the
-        example; what is scored is never cut.
-
-        Raises:
-            ValueError: if nothing is read of an option, or what is scored is longer than the model.
-        """
-        excess = {}
-        for option, recipe in zip(example.options, recipes, strict=True):
-            if not recipe.rows:
-                raise ValueError(
-                    f"Option {option.id!r} of example {example.id!r} has no token to read ({option.sentence!r}): "
-                    "mend or drop the example."
-                )
-            for row in recipe.rows:
-                if row.tokens > self.max_tokens:
-                    raise ValueError(
-                        f"Option {option.id!r} of example {example.id!r} has {row.tokens} tokens, more than "
-                        f"max_tokens={self.max_tokens}: give a larger budget."
-                    )
-                if self._lack(row.head) is not None:
-                    raise Refusal(self._lack(row.head))
-                head = self.source.head(row.head)
-                if head.longest_decoder is not None and row.decoder_tokens > head.longest_decoder:
-                    raise ValueError(
-                        f"Option {option.id!r} of example {example.id!r} has {row.decoder_tokens} tokens for a "
-                        f"decoder and that of {self.source.name} reads {head.longest_decoder}: shorten or drop it."
-                    )
-                longest = head.longest_input
-                if longest is None:
-                    continue
-                excess[row] = len(row.ids) - longest
-                if excess[row] > len(row.optional):
-                    raise ValueError(
-                        f"Option {option.id!r} of example {example.id!r} has {len(row.ids)} tokens and "
-                        f"{self.source.name} reads {longest}: shorten or drop the example."
-                    )
-        most = max(excess.values(), default=0)
-        if most <= 0:
-            return recipes
-        return [
-            replace(recipe, rows=tuple(row.without(most) for row in recipe.rows), truncated=True) for recipe in recipes
-        ]
+    def _limits(self, head: str) -> Limits:
+        """How much the model of a head reads at most."""
+        loaded = self._head(head)
+        return Limits(self.source.name, loaded.longest_input, loaded.longest_decoder)
 
 
 def load_scorer(
-    name=None,
+    name: str | Path | None = None,
     *,
-    model=None,
-    tokenizer=None,
-    method=None,
-    preset=None,
-    device=None,
-    dtype=None,
-    revision=None,
-    trust_remote_code=False,
-    max_tokens=None,
-    next_sentence_head=None,
-    next_sentence_pooling=None,
-    attention=None,
-    compile=False,
-    tf32=False,
-    device_map=None,
-    gpus_per_model=None,
-    quantization_config=None,
-    **options,
-):
+    model: Any = None,
+    tokenizer: Any = None,
+    method: str | Mapping[str, str] | None = None,
+    preset: str | None = None,
+    device: Any = None,
+    dtype: Any = None,
+    revision: str | None = None,
+    trust_remote_code: bool = False,
+    max_tokens: int | None = None,
+    next_sentence_head: str | Path | None = None,
+    next_sentence_pooling: str | None = None,
+    attention: str | None = None,
+    compile: bool = False,
+    tf32: bool = False,
+    device_map: str | Mapping[str, Any] | None = None,
+    gpus_per_model: int | None = None,
+    quantization_config: Any = None,
+    **options: Any,
+) -> Scorer:
     """A Scorer for a checkpoint, or for a model in memory.
 
     Args:
@@ -360,7 +366,7 @@ def load_scorer(
         options: options of the methods, which come before the preset's.
 
     Raises:
-        ValueError: if neither or both of name and model are given, or what they name cannot be scored.
+        Refusal: if neither or both of name and model are given, or what they name cannot be scored.
         OSError: if there is no such checkpoint within reach.
 
     Examples:
@@ -372,30 +378,34 @@ def load_scorer(
 
     from stereoset_scoring.checkpoints.checkpoint import Checkpoint
     from stereoset_scoring.checkpoints.in_memory import ModelInMemory
+    from stereoset_scoring.checkpoints.opening import Loading
+    from stereoset_scoring.checkpoints.placement import Placement
 
-    if (name is None) == (model is None) or (model is None) != (tokenizer is None):
-        raise ValueError("Give load_scorer either the name of a checkpoint, or a model and its tokenizer.")
-    if model is not None:
-        if next_sentence_head is not None:
-            raise ValueError("A model in memory takes no next_sentence_head: give load_scorer the checkpoint's name.")
-        if compile or any(one is not None for one in (attention, device_map, gpus_per_model, quantization_config)):
-            raise ValueError("A model in memory is scored where it is and as it is: place and prepare it beforehand.")
-        source = ModelInMemory(model, tokenizer)
-    else:
+    loading = Loading(dtype, revision, trust_remote_code, attention, compile)
+    placement = Placement(device, device_map, gpus_per_model, quantization_config)
+    source: Source
+    if name is not None and model is None and tokenizer is None:
         source = Checkpoint(
             name,
-            revision,
-            dtype,
-            device,
-            trust_remote_code,
-            next_sentence_head,
-            next_sentence_pooling,
-            attention=attention,
-            compile=compile,
-            device_map=device_map,
-            gpus_per_model=gpus_per_model,
-            quantization_config=quantization_config,
+            loading,
+            placement,
+            next_sentence_head=next_sentence_head,
+            next_sentence_pooling=next_sentence_pooling,
         )
+    elif name is None and model is not None and tokenizer is not None:
+        _check_in_memory(loading, placement, next_sentence_head)
+        source = ModelInMemory(model, tokenizer)
+    else:
+        raise Refusal("Give load_scorer either the name of a checkpoint, or a model and its tokenizer.")
     if tf32:
         torch.set_float32_matmul_precision("high")
     return Scorer(source, method, preset, options, max_tokens)
+
+
+def _check_in_memory(loading: "Loading", placement: "Placement", next_sentence_head: str | Path | None) -> None:
+    """Refuse what a model that is loaded and placed already can no longer be given."""
+    if next_sentence_head is not None:
+        raise Refusal("A model in memory takes no next_sentence_head: give load_scorer the checkpoint's name.")
+    spread = placement.device_map is not None or placement.gpus_per_model is not None
+    if loading.compile or loading.attention is not None or spread or placement.is_quantized:
+        raise Refusal("A model in memory is scored where it is and as it is: place and prepare it beforehand.")

@@ -1,9 +1,13 @@
 """Adapters of PEFT: little that was learned, to be put on a base model."""
 
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
-from stereoset_scoring.checkpoints.precision import widen
+import torch
+
+from stereoset_scoring.checkpoints.precision import Dtype, widen
 from stereoset_scoring.checkpoints.repository import ADAPTER, Repository, in_short, read_json_object
 from stereoset_scoring.checkpoints.weight_files import read_weights
 from stereoset_scoring.refusal import Refusal
@@ -14,8 +18,8 @@ WITHOUT_WORDS = ("SEQ_CLS", "TOKEN_CLS", "QUESTION_ANS")
 TEXT_TO_TEXT = {"SEQ_2_SEQ_LM": True, "CAUSAL_LM": False}
 
 
-def find_adapter(repository):
-    """The Adapter that a Repository holds; None where it holds none."""
+def find_adapter(repository: Repository) -> "Adapter | None":
+    """The adapter that a repository holds; None where it holds none."""
     path = repository.file(ADAPTER)
     return None if path is None else Adapter(repository, read_json_object(path))
 
@@ -24,14 +28,14 @@ class Adapter:
     """An adapter and the base that it names.
 
     Args:
-        repository: the Repository that holds it.
+        repository: which holds it.
         described: what its adapter_config.json says.
 
     Raises:
         Refusal: if PEFT is missing, or it is an adapter for models without a language-model head.
     """
 
-    def __init__(self, repository, described):
+    def __init__(self, repository: Repository, described: Mapping[str, Any]):
         self.repository, self._task = repository, described.get("task_type")
         self._base, self._base_revision = described.get("base_model_name_or_path"), described.get("revision")
         if find_spec("peft") is None:
@@ -40,11 +44,11 @@ class Adapter:
             raise Refusal(f"{self.name} is an adapter for {self._task}, without words: give one of a language model.")
 
     @property
-    def name(self):
+    def name(self) -> str:
         """The hub id or folder of the adapter."""
         return self.repository.name
 
-    def base(self):
+    def base(self) -> Repository:
         """The Repository of the base, at the revision that the adapter names.
 
         Raises:
@@ -63,7 +67,7 @@ class Adapter:
                 f"where it is into {ADAPTER} ({in_short(error)})"
             ) from error
 
-    def check(self, family):
+    def check(self, family: str) -> None:
         """Refuse to be put on a base of another family.
 
         Raises:
@@ -75,7 +79,7 @@ class Adapter:
                 "base that it was learned on."
             )
 
-    def put_on(self, model, dtype="auto"):
+    def put_on(self, model: Any, dtype: Dtype = "auto") -> Any:
         """The model with the adapter on it, as PEFT makes it; weights narrower than the dtype are widened.
 
         Raises:
@@ -106,7 +110,7 @@ class Adapter:
             widen(adapted, dtype)
         return adapted
 
-    def _weights(self):
+    def _weights(self) -> dict[str, torch.Tensor]:
         """{name: tensor} of the adapter."""
         for name in WEIGHTS:
             if (path := self.repository.file(name)) is not None:
@@ -114,7 +118,7 @@ class Adapter:
         raise Refusal(f"{self.name} has an {ADAPTER} and no {WEIGHTS[0]}: copy the whole folder.")
 
 
-def _make_room(model, weights):
+def _make_room(model: Any, weights: Mapping[str, torch.Tensor]) -> None:
     """Give a model as many embeddings as an adapter brings, which was learned with tokens of its own.
 
     Raises:
@@ -123,7 +127,8 @@ def _make_room(model, weights):
     rows = {}
     for part in (model.get_input_embeddings(), model.get_output_embeddings()):
         names = [name for name, weight in model.named_parameters(remove_duplicate=False) if weight is part.weight]
-        brought = [len(weights[key]) for key in (f"base_model.model.{name}" for name in names) if key in weights]
+        keys = [f"base_model.model.{name}" for name in names]
+        brought = [len(weights[key]) for key in keys if key in weights]
         rows[names[0]] = brought[0] if brought else len(part.weight)
     if len(set(rows.values())) > 1:
         raise Refusal(f"The adapter brings embeddings of {rows}: save it again with both of them.")

@@ -1,4 +1,11 @@
-"""Families: the kind of model that a configuration describes, and the library's classes that open it."""
+"""Families: the kind of model that a configuration describes, and the library's classes that open it.
+
+A family is called as the head that its models are asked by: "masked", "causal", … A checkpoint of one family may hold
+another head beside its own: "next_sentence".
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from transformers import (
     AutoModelForCausalLM,
@@ -23,15 +30,15 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_MULTIMODAL_LM_MAPPI
 from stereoset_scoring.checkpoints.modalities import check_reads_text
 from stereoset_scoring.refusal import Refusal
 
-# What each family is opened with: {auto class: {model type: architecture}}; the first that knows a model type, unless
-# the checkpoint was saved as the architecture of another.
-DOORS = {
+# What each family, or head, is opened with: {auto class: {model type: architecture}}; the first that knows a model
+# type, unless the checkpoint was saved as the architecture of another.
+DOORS: dict[str, dict[Any, Mapping[str, str]]] = {
     "masked": {AutoModelForMaskedLM: MODEL_FOR_MASKED_LM_MAPPING_NAMES},
     # Where transformers keeps XLNet.
     "permutation": {AutoModelForCausalLM: {"xlnet": MODEL_FOR_CAUSAL_LM_MAPPING_NAMES["xlnet"]}},
     "causal": {
         AutoModelForCausalLM: {
-            kind: name for kind, name in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.items() if kind != "xlnet"
+            model_type: name for model_type, name in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.items() if model_type != "xlnet"
         },
         # Text, and images or sound, from which a language model goes on: asked with text alone.
         AutoModelForMultimodalLM: MULTIMODAL,
@@ -42,9 +49,9 @@ DOORS = {
     "next_sentence": {AutoModelForNextSentencePrediction: MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING_NAMES},
     "sentiment": {
         AutoModelForSequenceClassification: {
-            kind: name
-            for kind, name in MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES.items()
-            if kind != "xlnet"  # it classifies at the last position, be it padding
+            model_type: name
+            for model_type, name in MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES.items()
+            if model_type != "xlnet"  # it classifies at the last position, be it padding
         }
     },
 }
@@ -53,7 +60,7 @@ TRUNKS = {name for names in MODEL_MAPPING_NAMES.values() for name in ([names] if
 LISTENERS = MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING_NAMES.keys() | MODEL_FOR_CTC_MAPPING_NAMES.keys()
 
 
-def family_of(config, architectures=None):
+def family_of(config: Any, architectures: Sequence[str] | None = None) -> str:
     """The kind of model that a configuration describes: "masked", "permutation", "causal", "seq2seq" or "sentiment".
 
     Asked of the architecture that the checkpoint was saved as, then of what its model type can be; never of
@@ -83,22 +90,22 @@ def family_of(config, architectures=None):
     return "permutation" if knows("permutation", config) else _known("causal", config)
 
 
-def knows(family, config):
+def knows(family: str, config: Any) -> bool:
     """Whether a model of this configuration can be opened as one of a family."""
     return any(config.model_type in names for names in DOORS[family].values())
 
 
-def architectures_of(family, config):
+def architectures_of(family: str, config: Any) -> list[str]:
     """The names of the classes as which a model of this configuration is one of a family."""
     return [names[config.model_type] for names in DOORS[family].values() if config.model_type in names]
 
 
-def saved_without_head(config):
+def saved_without_head(config: Any) -> bool:
     """Whether a checkpoint was saved as the trunk of its architecture: what its outputs are for, nobody says."""
     return bool(config.architectures) and set(config.architectures) <= TRUNKS
 
 
-def auto_class(family, config):
+def auto_class(family: str, config: Any) -> Any:
     """The class that opens a checkpoint of this configuration as one of a family.
 
     Code that comes with a checkpoint is opened as its description says: by the family's first class.
@@ -109,16 +116,16 @@ def auto_class(family, config):
     return next(iter([*same, *fitting, *doors]))
 
 
-def _saved_for(family, config, saved_as):
+def _saved_for(family: str, config: Any, saved_as: Collection[str]) -> bool:
     return any(name in saved_as for name in architectures_of(family, config))
 
 
-def _in_own_code(family, config):
+def _in_own_code(family: str, config: Any) -> bool:
     """Whether code that comes with the checkpoint makes it one of a family."""
     return any(door.__name__ in (getattr(config, "auto_map", None) or {}) for door in DOORS[family])
 
 
-def _known(family, config):
+def _known(family: str, config: Any) -> str:
     """The family, if a model of this configuration can be opened so.
 
     Raises:
@@ -126,11 +133,13 @@ def _known(family, config):
     """
     if knows(family, config) or _in_own_code(family, config):
         return family
-    kind = config.model_type
-    if kind in LISTENERS:
-        raise Refusal(f"A {kind} model writes down speech and cannot be asked about text: give a language model.")
-    if kind in MULTIMODAL:
-        raise Refusal(f"A {kind} model encodes images and cannot be asked about text alone: give a language model.")
+    model_type = config.model_type
+    if model_type in LISTENERS:
+        raise Refusal(f"A {model_type} model writes down speech and cannot be asked about text: give a language model.")
+    if model_type in MULTIMODAL:
+        raise Refusal(
+            f"A {model_type} model encodes images and cannot be asked about text alone: give a language model."
+        )
     if family == "seq2seq":
-        raise Refusal(f"A {kind} model does not go from text to text: give a language model.")
-    raise Refusal(f"A {kind} model has no language-model head: give a masked or a causal language model.")
+        raise Refusal(f"A {model_type} model does not go from text to text: give a language model.")
+    raise Refusal(f"A {model_type} model has no language-model head: give a masked or a causal language model.")

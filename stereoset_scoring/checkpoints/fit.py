@@ -1,7 +1,10 @@
 """Whether what is asked of a model lies within its tables: token ids, token types, and the tokens that are read."""
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+from stereoset_scoring.planning.rows import Row
 from stereoset_scoring.refusal import Refusal
 
 
@@ -22,7 +25,7 @@ class Tables:
     types: int | None = None
 
 
-def tables_of(model):
+def tables_of(model: Any) -> Tables:
     """The Tables that a transformers model has, be it inside a NextSentenceModel."""
     model = getattr(model, "core_model", model)
     decoder = model.get_decoder() if model.config.is_encoder_decoder else None
@@ -34,24 +37,28 @@ def tables_of(model):
     )
 
 
-def tables_for(rows):
+def tables_for(rows: Sequence[Row]) -> Tables:
     """The Tables that some rows need."""
     return Tables(
         _above(row.ids for row in rows),
         _above(row.decoder for row in rows),
-        _above([token for _, token in row.reads] for row in rows),
+        _above(map(_tokens_read, rows)),
         _above(row.segments for row in rows),
     )
 
 
-def check_fit(rows, model_of, name):
+def _tokens_read(row: Row) -> list[int]:
+    return [token for _, token in row.reads]
+
+
+def check_fit(rows: Sequence[Row], model_of: Callable[[str], Any], name: str) -> None:
     """Refuse rows that ask of a model what it does not hold: the tokenizer is not the model's.
 
     What counts is what the rows hold, not all that the tokenizer could give: many a checkpoint has tokens that nothing
     uses beyond the last row of its tables.
 
     Args:
-        rows: Rows.
+        rows: all that is asked.
         model_of: from the head that a row asks to the transformers model.
         name: the checkpoint's.
 
@@ -67,7 +74,7 @@ def check_fit(rows, model_of, name):
             _refuse_beyond(part, needs, getattr(given, part), name)
 
 
-def _refuse_beyond(part, needs, has, name):
+def _refuse_beyond(part: str, needs: int | None, has: int | None, name: str) -> None:
     if needs is None or has is None or needs <= has:
         return
     what = "token types" if part == "types" else "tokens"
@@ -77,12 +84,12 @@ def _refuse_beyond(part, needs, has, name):
     )
 
 
-def _above(some):
+def _above(some: Iterable[Sequence[int] | None]) -> int | None:
     """One more than the largest number in some lists; None if there is none in them."""
     return max((1 + max(numbers) for numbers in some if numbers), default=None)
 
 
-def _asked(model, question):
+def _asked(model: Any, question: str) -> Any:
     """What a model answers; None if it cannot."""
     try:
         return getattr(model, question)()
@@ -90,16 +97,16 @@ def _asked(model, question):
         return None
 
 
-def _token_types(model):
+def _token_types(model: Any) -> Any:
     """The table that a model looks token types up in; None if it has none."""
     modules = (module for path, module in model.named_modules() if path.split(".")[-1] == "token_type_embeddings")
     return next(modules, None)
 
 
-def _length(table):
+def _length(table: Any) -> int | None:
     """How many rows a table has, also where its weights are elsewhere; None if it is none."""
     for count in ("num_embeddings", "out_features"):
         if hasattr(table, count):
             return getattr(table, count)
-    shape = getattr(getattr(table, "weight", None), "shape", ())
+    shape: Sequence[int] = getattr(getattr(table, "weight", None), "shape", ())
     return shape[0] if len(shape) == 2 else None

@@ -1,7 +1,9 @@
 """A loaded head: a model that an engine can ask."""
 
 import inspect
+from collections.abc import Iterable
 from functools import cached_property
+from typing import Any
 
 import torch
 
@@ -9,11 +11,13 @@ from stereoset_scoring.checkpoints.families import MULTIMODAL
 from stereoset_scoring.checkpoints.fingerprints import fingerprint
 from stereoset_scoring.checkpoints.repository import in_short
 from stereoset_scoring.checkpoints.settings import settings
+from stereoset_scoring.engines.base import Engine
 from stereoset_scoring.engines.budget import ran_out_of_memory
 from stereoset_scoring.engines.continuation import ContinuationEngine
 from stereoset_scoring.engines.devices import input_device
 from stereoset_scoring.engines.kinds import ENGINES
 from stereoset_scoring.engines.sharing import longest_side
+from stereoset_scoring.questions.tokens import Tokenizer
 from stereoset_scoring.refusal import Refusal
 
 # Models that see a given beginning in both directions, and go on from it causally.
@@ -26,30 +30,30 @@ class Head:
     """One loaded head of a checkpoint.
 
     Attributes:
-        engine: its Engine.
+        engine: what asks it.
         missing: names of weights that the head needs and the checkpoint lacks; always empty, since such a
             checkpoint is refused.
         unexpected: names of weights in the checkpoint that this head does not use.
     """
 
-    def __init__(self, engine, missing=(), unexpected=()):
+    def __init__(self, engine: Engine, missing: Iterable[str] = (), unexpected: Iterable[str] = ()):
         self.engine = engine
         self.missing = tuple(sorted(missing))
         self.unexpected = tuple(sorted(unexpected))
 
     @cached_property
-    def longest_input(self):
+    def longest_input(self) -> int | None:
         """How many tokens the model reads at most; None where there is no limit."""
         return longest_input(self.engine.model)
 
     @cached_property
-    def longest_decoder(self):
+    def longest_decoder(self) -> int | None:
         """How many tokens the decoder reads at most, its start token included; None where there is no limit or none."""
         config = self.engine.model.config
         return longest_side(config, "decoder") if config.is_encoder_decoder else None
 
     @property
-    def fingerprint(self):
+    def fingerprint(self) -> str:
         """sha256 over names, shapes, dtypes and bytes of the weights as they lie in memory now."""
         return fingerprint(self.engine.model)
 
@@ -59,31 +63,31 @@ class Head:
         return settings(self.engine.model)
 
 
-def make_engine(kind, model, tokenizer):
-    """The Engine that asks a model's head of a kind.
+def make_engine(head: str, model: Any, tokenizer: Tokenizer) -> Engine:
+    """The Engine that asks a head of a model.
 
     Args:
-        kind: "masked", "permutation", "causal", "seq2seq", "next_sentence" or "sentiment".
+        head: "masked", "permutation", "causal", "seq2seq", "next_sentence" or "sentiment".
         model: a transformers model, maybe with an adapter, or a NextSentenceModel.
-        tokenizer: its Tokenizer.
+        tokenizer: the model's own.
     """
     pad = tokenizer.hub.pad_token_id
     accepts = inspect.signature(without_adapter(model).forward).parameters
-    if kind in ("masked", "permutation", "causal"):
-        _try_on_two_tokens(kind, model)
-    engine = ContinuationEngine if model.config.model_type in PREFIXED else ENGINES[kind]
+    if head in ("masked", "permutation", "causal"):
+        _try_on_two_tokens(head, model)
+    engine = ContinuationEngine if model.config.model_type in PREFIXED else ENGINES[head]
     return engine(model, 0 if pad is None else pad, accepts)
 
 
 @torch.no_grad()
-def _try_on_two_tokens(kind, model):
+def _try_on_two_tokens(head: str, model: Any) -> None:
     """Ask a model that may want more than text, or may not be made for its dtype.
 
     Raises:
         Refusal: if it cannot go without an image or a sound, or not in float64.
     """
     model_type = model.config.model_type
-    multimodal, wide = kind == "causal" and model_type in MULTIMODAL, model.dtype == torch.float64
+    multimodal, wide = head == "causal" and model_type in MULTIMODAL, model.dtype == torch.float64
     if not multimodal and not wide:
         return
     ids = torch.tensor([[1, 2]], device=input_device(model))
@@ -106,12 +110,12 @@ def _try_on_two_tokens(kind, model):
         ) from error
 
 
-def without_adapter(model):
+def without_adapter(model: Any) -> Any:
     """The transformers model inside an adapter of PEFT, or the model itself."""
     return model.get_base_model() if hasattr(model, "get_base_model") else model
 
 
-def longest_input(model):
+def longest_input(model: Any) -> int | None:
     """How many tokens a model reads at most, special ones included; None where positions are not counted."""
     if model.config.is_encoder_decoder:
         longest = longest_side(model.config, "encoder")
@@ -127,17 +131,17 @@ def longest_input(model):
     return longest
 
 
-def virtual_tokens(model):
+def virtual_tokens(model: Any) -> int:
     """How many positions of a model's adapter precede every text: those of prompts and prefixes that were learned."""
     active = getattr(model, "active_peft_config", None)
     return getattr(active, "num_virtual_tokens", None) or 0
 
 
-def words(kind):
-    """A kind of head in words."""
-    return WORDS.get(kind, kind.replace("_", "-"))
+def words(head: str) -> str:
+    """A head's name in words."""
+    return WORDS.get(head, head.replace("_", "-"))
 
 
-def how_to_train(kind):
-    """The mend for a checkpoint without a head of a kind, where one can be trained; else nothing."""
-    return ", or train one with scripts/train_next_sentence.py" if kind == "next_sentence" else ""
+def how_to_train(head: str) -> str:
+    """The mend for a checkpoint without a head, where one can be trained; else nothing."""
+    return ", or train one with scripts/train_next_sentence.py" if head == "next_sentence" else ""

@@ -1,5 +1,8 @@
 """What a model reads and writes, for models that are refused for it."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import transformers
 from transformers.models.auto import modeling_auto
 
@@ -15,7 +18,7 @@ READ = {
 }
 
 
-def check_reads_text(config, architectures, known):
+def check_reads_text(config: Any, architectures: Sequence[str], known: bool) -> None:
     """Refuse an encoder-decoder that does not read and write text.
 
     Args:
@@ -38,12 +41,12 @@ def check_reads_text(config, architectures, known):
         )
 
 
-def _classes(model_type):
+def _classes(model_type: str) -> list[str]:
     """The names of all classes that transformers has for a type of model, in any of its tables."""
     tables = (table for name, table in vars(modeling_auto).items() if name.endswith("_MAPPING_NAMES"))
     names = (table.get(model_type) for table in tables)
     return [one for name in names if name for one in ((name,) if isinstance(name, str) else name)]
 
 
-def _what_is_read(name):
-    return READ.get(getattr(getattr(transformers, name, None), "main_input_name", None))
+def _what_is_read(name: str) -> str | None:
+    return READ.get(getattr(getattr(transformers, name, None), "main_input_name", ""))

@@ -4,18 +4,20 @@ import copy
 import inspect
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import save_file
 from torch import nn
-from transformers import AutoModel
+from transformers import AutoModel, PreTrainedModel
 from transformers.modeling_outputs import NextSentencePredictorOutput
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
 from stereoset_scoring.checkpoints.head_spec import HeadSpec
-from stereoset_scoring.checkpoints.precision import cast
+from stereoset_scoring.checkpoints.precision import Dtype, cast
 from stereoset_scoring.checkpoints.repository import find_file, read_json_object
 from stereoset_scoring.checkpoints.weight_files import read_weights
 from stereoset_scoring.refusal import Refusal
@@ -33,13 +35,19 @@ class TrainedHead:
 
     Attributes:
         path: the file of its weights, which hold the core model too.
-        spec: its HeadSpec.
+        spec: how it was trained.
     """
 
     path: str
     spec: HeadSpec
 
-    def load(self, config, dtype="auto", trust_remote_code=False, attention=None):
+    def load(
+        self,
+        config: Any,
+        dtype: Dtype = "auto",
+        trust_remote_code: bool = False,
+        attention: str | None = None,
+    ) -> tuple["NextSentenceModel", list[str]]:
         """(NextSentenceModel, names of weights that were left out); its core has the given configuration and attention.
 
         Raises:
@@ -75,16 +83,16 @@ class NextSentenceModel(nn.Module):
 
     Args:
         core_model: a transformers model without a language-model head.
-        spec: its HeadSpec.
+        spec: how its head is, or was, trained.
 
     Attributes:
-        spec: the HeadSpec, its pooling decided.
+        spec: the same, its pooling decided.
 
     Raises:
         Refusal: if the core does not have what the head shall read.
     """
 
-    def __init__(self, core_model, spec=HeadSpec()):
+    def __init__(self, core_model: PreTrainedModel, spec: HeadSpec = HeadSpec()):
         super().__init__()
         config = core_model.config
         if config.is_encoder_decoder:
@@ -106,27 +114,33 @@ class NextSentenceModel(nn.Module):
         self.reads_segments = getattr(config, "type_vocab_size", 0) > 1 or config.model_type == "xlnet"
 
     @property
-    def config(self):
+    def config(self) -> Any:
         """The core's configuration."""
         return self.core_model.config
 
     @property
-    def dtype(self):
+    def dtype(self) -> torch.dtype:
         """The dtype of the weights."""
         return self.core_model.dtype
 
     @property
-    def device(self):
+    def device(self) -> torch.device:
         """Where the weights are."""
         return self.core_model.device
 
-    def forward(self, input_ids, attention_mask, token_type_ids=None, return_dict=True):
+    def forward(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor,
+        token_type_ids: torch.Tensor | None = None,
+        return_dict: bool = True,
+    ) -> NextSentencePredictorOutput:
         """Logits (B, 2) of a batch; padding, where attention_mask is 0, is never read. Never a tuple."""
         segments = {"token_type_ids": token_type_ids} if self.reads_segments and token_type_ids is not None else {}
         output = self.core_model(input_ids=input_ids, attention_mask=attention_mask, **segments, **self._fixed)
         return NextSentencePredictorOutput(logits=self.nsp_head(self._pool(output, attention_mask)))
 
-    def _pool(self, output, mask):
+    def _pool(self, output: Any, mask: torch.Tensor) -> torch.Tensor:
         """(B, H) from the core's output and the (B, T) mask."""
         if self.spec.pooling == "pooler":
             return output.pooler_output
@@ -141,20 +155,21 @@ class NextSentenceModel(nn.Module):
         return ((wide * weights).sum(1) / weights.sum(1)).to(hidden.dtype)
 
 
-def released_pooling(core_model):
+def released_pooling(core_model: PreTrainedModel) -> str:
     """What the released code reads of a core: the pooler where there is one, the mean of causal cores, else the first.
 
     Whether it is there decides, not the model's name.
     """
-    kind = core_model.config.model_type
     if _has_pooler(core_model):
         return "pooler"
-    if kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES and kind != "xlnet":
-        return "mean"
-    return "first"
+    model_type = core_model.config.model_type
+    causal = model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and model_type not in MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    return "mean" if causal and model_type != "xlnet" else "first"
 
 
-def find_trained_head(name, path=None, pooling=None, revision=None):
+def find_trained_head(
+    name: str, path: str | Path | None = None, pooling: str | None = None, revision: str | None = None
+) -> TrainedHead | None:
     """The TrainedHead at a path, or, without a path, in the checkpoint of that name; None where there is none.
 
     Args:
@@ -188,12 +203,12 @@ def find_trained_head(name, path=None, pooling=None, revision=None):
         raise Refusal(f"{described} describes no head that there is: restore the file ({reason})") from reason
 
 
-def save_trained_head(folder, model, tokenizer):
+def save_trained_head(folder: str | Path, model: NextSentenceModel, tokenizer: Any) -> None:
     """Write a NextSentenceModel as a folder that `load_scorer` reads.
 
     Args:
         folder: where it goes; made if need be.
-        model: the NextSentenceModel.
+        model: the core and its head.
         tokenizer: its hub tokenizer.
     """
     folder = Path(folder)
@@ -207,7 +222,7 @@ def save_trained_head(folder, model, tokenizer):
     (folder / SPEC_FILE).write_text(json.dumps(asdict(model.spec), indent=1) + "\n", encoding="utf-8")
 
 
-def _make_room_for_padding(core, weights):
+def _make_room_for_padding(core: Any, weights: Mapping[str, torch.Tensor]) -> None:
     """Give the core one row of embeddings more where the weights have it: the released code appended <PAD>."""
     embeddings = core.get_input_embeddings()
     (name,) = (name for name, parameter in core.named_parameters() if parameter is embeddings.weight)
@@ -216,5 +231,5 @@ def _make_room_for_padding(core, weights):
         core.resize_token_embeddings(len(saved), mean_resizing=False)
 
 
-def _has_pooler(core):
+def _has_pooler(core: PreTrainedModel) -> bool:
     return getattr(core, "pooler", None) is not None

@@ -1,12 +1,16 @@
 """The dtype of a model's weights."""
 
 import re
+from collections.abc import Callable, Iterable
 from itertools import chain
+from typing import Any, Literal
 
 import torch
+from torch import nn
 
 from stereoset_scoring.refusal import Refusal
 
+Dtype = torch.dtype | Literal["auto"]  # "auto" is the checkpoint's own
 # Where the library's models name what they want in float32, by the dtype of the rest.
 WISHES = {
     torch.float16: ("_keep_in_fp32_modules", "_keep_in_fp32_modules_strict"),
@@ -14,21 +18,23 @@ WISHES = {
 }
 
 
-def dtype_named(dtype):
+def dtype_named(dtype: str | torch.dtype | None) -> Dtype:
     """A torch dtype of its name; "auto", or None, is the checkpoint's own: "auto".
 
     Raises:
         Refusal: if there is no floating-point dtype of that name.
     """
-    if dtype is None or dtype == "auto" or isinstance(dtype, torch.dtype):
-        return dtype or "auto"
+    if dtype is None or dtype == "auto":
+        return "auto"
+    if isinstance(dtype, torch.dtype):
+        return dtype
     found = getattr(torch, str(dtype), None)
     if not isinstance(found, torch.dtype) or not found.is_floating_point:
         raise Refusal(f"There is no dtype {dtype!r}: choose auto, float32, bfloat16, float16 or float64.")
     return found
 
 
-def cast(model, dtype):
+def cast(model: nn.Module, dtype: torch.dtype) -> None:
     """All of a loaded model in one dtype, but for what it wants wider.
 
     Weights that the library leaves in another dtype than asked for, as old code declares them, are cast too. What a
@@ -42,30 +48,30 @@ def cast(model, dtype):
     _widen(model.buffers(), dtype)
 
 
-def suit(model):
+def suit(model: Any) -> None:
     """Have a mixture of experts computed by plain products where the fused ones take no weights of its dtype."""
     if not takes_its_dtype(model):
         model.set_experts_implementation("eager")
 
 
-def takes_its_dtype(model):
+def takes_its_dtype(model: Any) -> bool:
     """Whether what computes a model takes its dtype: the fused products of experts take no float64."""
     mixture = getattr(model, "_can_set_experts_implementation", lambda: False)()
     return model.dtype != torch.float64 or not mixture or model.config._experts_implementation == "eager"
 
 
-def widen(model, dtype):
+def widen(model: nn.Module, dtype: torch.dtype) -> None:
     """Weights and buffers in a dtype where they are narrower; what is wider stays as it is."""
     _widen((*model.parameters(), *model.buffers()), dtype)
 
 
-def _widen(tensors, dtype):
+def _widen(tensors: Iterable[torch.Tensor], dtype: torch.dtype) -> None:
     for tensor in tensors:
         if tensor.is_floating_point() and tensor.device.type != "meta":
             tensor.data = tensor.data.to(torch.promote_types(tensor.dtype, dtype))
 
 
-def _kept_wider(model, dtype):
+def _kept_wider(model: nn.Module, dtype: torch.dtype) -> Callable[[str], bool]:
     """From a weight's name to whether the model wants it in float32 where the rest is in a dtype."""
     lists = WISHES.get(dtype, ())
     asked = [getattr(part, wishes, None) or () for part in model.modules() for wishes in lists]

@@ -3,6 +3,7 @@
 import json
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from huggingface_hub.errors import StrictDataclassError
 from transformers import CONFIG_MAPPING, AutoConfig
@@ -28,7 +29,7 @@ class Repository:
         OSError: if it is not within reach, or describes neither a model nor an adapter.
     """
 
-    def __init__(self, name, revision=None, trust_remote_code=False):
+    def __init__(self, name: str | Path, revision: str | None = None, trust_remote_code: bool = False):
         self.name, self.revision, self.trust_remote_code = str(name), revision, trust_remote_code
         # The commit first, so that all files are of one state of the repository.
         try:
@@ -38,16 +39,16 @@ class Repository:
         self.commit = extract_commit_hash(described or self._required(CONFIG), None)
 
     @property
-    def where(self):
+    def where(self) -> dict[str, Any]:
         """What the library's from_pretrained is told beside the name."""
         return {"revision": self.commit or self.revision, "trust_remote_code": self.trust_remote_code}
 
-    def file(self, name):
+    def file(self, name: str) -> str | None:
         """The path of a file; None where there is none."""
         return find_file(self.name, name, self.commit or self.revision)
 
     @cached_property
-    def config(self):
+    def config(self) -> Any:
         """The transformers configuration.
 
         Raises:
@@ -62,15 +63,17 @@ class Repository:
                 "trust_remote_code=True if you trust it."
             )
         if foreign and not self.trust_remote_code:
-            kind = described.get("model_type")
-            told = f"names a model type {kind!r} that this transformers does not know" if kind else "has no model_type"
+            named = described.get("model_type")
+            told = (
+                f"names a model type {named!r} that this transformers does not know" if named else "has no model_type"
+            )
             raise Refusal(f"{path} {told}: give the folder of a transformers model, or update transformers.")
         try:
             return AutoConfig.from_pretrained(self.name, **self.where)
         except (ValueError, TypeError, KeyError, AttributeError, StrictDataclassError) as error:
             raise Refusal(f"{path} describes no possible model: restore the file ({in_short(error)}).") from error
 
-    def _required(self, name):
+    def _required(self, name: str) -> str:
         """The path of a file.
 
         Raises:
@@ -84,14 +87,14 @@ class Repository:
             raise self._unreachable(f"there is no {name}")
         return path
 
-    def _unreachable(self, why):
+    def _unreachable(self, why: str) -> OSError:
         return OSError(
             f"{self.name} is neither a folder with a model nor within reach on the hub: check the name, or "
             f"download the model first ({why})"
         )
 
 
-def find_file(name, file, revision=None):
+def find_file(name: str | Path, file: str, revision: str | None = None) -> str | None:
     """The path of a file of a folder or a hub repository; None where it has none within reach."""
     return cached_file(
         str(name),
@@ -103,7 +106,7 @@ def find_file(name, file, revision=None):
     )
 
 
-def read_json_object(path):
+def read_json_object(path: str | Path) -> dict[str, Any]:
     """The object that a file of JSON holds, as a dict.
 
     Raises:
@@ -118,7 +121,7 @@ def read_json_object(path):
     return described
 
 
-def in_short(error, longest=160):
+def in_short(error: BaseException, longest: int = 160) -> str:
     """What an error says, on one line and no longer than that."""
     said = " ".join(str(error).split()) or type(error).__name__
     return said if len(said) <= longest else f"{said[:longest].rsplit(' ', 1)[0]} …"

@@ -1,7 +1,10 @@
 """One model, asked for the log-probabilities of a batch of rows: what all engines share."""
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import torch
 
@@ -10,13 +13,22 @@ from stereoset_scoring.engines.devices import input_device
 from stereoset_scoring.engines.first_calls import make_first_calls
 from stereoset_scoring.engines.padding import pad
 from stereoset_scoring.engines.trials import Trial, length_of, may_change_between
+from stereoset_scoring.planning.rows import Row
 from stereoset_scoring.refusal import Refusal
+
+Unit = Sequence[Row]  # rows of which what they share may be computed once
+Groups = Sequence[Sequence[Row]]  # the rows of each example
+Place = tuple[int, int]  # (row, position)
+Inputs = dict[str, Any]  # of a transformers model
 
 CACHED = 2**20  # logits, which a core's own cache holds in float32
 
 
-class Engine:
+class Engine(ABC):
     """Rows in, log-probabilities out, for one loaded model.
+
+    What kinds of models differ in are the hooks `states`, `logits`, `first_trial` and `trial_at_length`, which each
+    answers, and `inputs`, `length`, `lone_states` and `longest_pass`, whose usual answers stand here.
 
     Args:
         model: a transformers model on its device.
@@ -27,7 +39,7 @@ class Engine:
         trial: what the model has shown so far; see `try_out`.
     """
 
-    def __init__(self, model, pad_token_id, accepts):
+    def __init__(self, model: Any, pad_token_id: int, accepts: Container[str]):
         make_first_calls()
         self.model = model
         self.pad_token_id = pad_token_id
@@ -35,26 +47,26 @@ class Engine:
         self.trial = Trial()
 
     @property
-    def name(self):
+    def name(self) -> str:
         """What the model is, for a message."""
         return type(self.model).__name__
 
     @property
-    def device(self):
+    def device(self) -> torch.device:
         """Where the model's inputs go."""
         return input_device(self.model)
 
     @property
-    def shares_prefixes(self):
+    def shares_prefixes(self) -> bool:
         """Whether the shared beginnings of the rows of a unit are computed once."""
         return self.trial.packs
 
     @property
-    def padding_is_inert(self):
+    def padding_is_inert(self) -> bool:
         """Whether a row's output is the same beside longer rows."""
         return self.trial.pads
 
-    def try_out(self, groups):
+    def try_out(self, groups: Groups) -> None:
         """Try what the model promises and what it may be spared, as far as it was not tried; in evaluation mode.
 
         Args:
@@ -69,7 +81,7 @@ class Engine:
         if may_change_between(self.model.config, self.trial.reach, needed):
             self.trial = replace(self._unless_it_fails(self.trial_at_length, groups), reach=needed)
 
-    def _unless_it_fails(self, trial, groups):
+    def _unless_it_fails(self, trial: Callable[[Groups], Trial], groups: Groups) -> Trial:
         """A Trial; where the model fails on its rows, nothing is earned, and scoring will say what is wrong."""
         try:
             return trial(groups)
@@ -79,34 +91,34 @@ class Engine:
             free_memory()
             return Trial(virtual=self.trial.virtual)
 
-    def longest_pass(self, groups):
+    def longest_pass(self, groups: Groups) -> int:
         """Over how many tokens anything of these groups can reach."""
         return max(length_of(row) for group in groups for row in group)
 
     sees_all = False  # whether what stands at a place depends on what follows
 
-    def first_trial(self, groups):
+    @abstractmethod
+    def first_trial(self, groups: Groups) -> Trial:
         """The Trial on short rows."""
-        raise NotImplementedError
 
-    def trial_at_length(self, groups):
+    @abstractmethod
+    def trial_at_length(self, groups: Groups) -> Trial:
         """The Trial on rows as long as those of the job."""
-        raise NotImplementedError
 
-    def states(self, inputs):
+    @abstractmethod
+    def states(self, inputs: Inputs) -> torch.Tensor:
         """What the model hands its output layer, (B, T, H) in float32 or more: all that its answers depend on."""
-        raise NotImplementedError
 
-    def lone_states(self, inputs):
+    def lone_states(self, inputs: Inputs) -> tuple[torch.Tensor, bool, bool]:
         """(the states (T, H) of one row, whether its projection may be asked at some places alone, and is its end)."""
         return self.states(inputs)[0], False, False
 
     @cached_property
-    def budget(self):
+    def budget(self) -> Budget:
         """How much this process puts into one forward pass."""
         return Budget(tokens_that_fit(self.model))
 
-    def log_probs(self, units):
+    def log_probs(self, units: Sequence[Unit]) -> list[list[float]]:
         """ln P, in nats, of each row's reads: a list of lists of float, aligned with the rows of the units in order.
 
         Computed in one forward pass, or in several: one for each length where the model does not ignore padding, and
@@ -117,22 +129,22 @@ class Engine:
         """
         return self.budget.spend(units, self.length, self._log_probs_of_units)
 
-    def length(self, unit):
+    def length(self, unit: Unit) -> int:
         """How many tokens a unit takes of a batch."""
         return sum(len(row.ids) for row in unit)
 
-    def _log_probs_of_units(self, units):
+    def _log_probs_of_units(self, units: Sequence[Unit]) -> list[list[float]]:
         rows = [row for unit in units for row in unit]
         if len({len(row.ids) for row in rows}) == 1 or self.padding_is_inert:
             return self._log_probs(rows)
-        found = {}
+        found: dict[int, list[float]] = {}
         for length in {len(row.ids) for row in rows}:
             same = [i for i, row in enumerate(rows) if len(row.ids) == length]
             found.update(zip(same, self._log_probs([rows[i] for i in same]), strict=True))
         return [found[i] for i in range(len(rows))]
 
     @torch.no_grad()  # not inference_mode: what a model in training caches must stay fit for a backward pass
-    def _log_probs(self, rows):
+    def _log_probs(self, rows: Sequence[Row]) -> list[list[float]]:
         places, reads = places_and_reads(rows)
         return self._read(self.logits(rows, places), places, reads, rows[0].among)
 
@@ -150,35 +162,42 @@ class Engine:
         read = iter(values.tolist())
         return [[next(read) for _ in of_row] for of_row in reads]
 
-    def logits(self, rows, places):
-        """The outputs at the N (row, position) places, in chunks (n, V)."""
-        raise NotImplementedError
+    @abstractmethod
+    def logits(self, rows: Sequence[Row], places: Sequence[Place]) -> Iterable[torch.Tensor]:
+        """The outputs at N places, in chunks (n, V)."""
 
-    def inputs(self, rows):
+    def inputs(self, rows: Sequence[Row]) -> Inputs:
         """The model's inputs for a batch of rows, padded on the right."""
         device = self.device
         ids = pad([row.ids for row in rows], self.pad_token_id, device)  # (B, T)
         mask = pad([[1] * len(row.ids) for row in rows], 0, device)  # (B, T)
         inputs = {"input_ids": ids, "attention_mask": mask, "return_dict": True}
         if rows[0].segments is not None and "token_type_ids" in self.accepts:
-            inputs["token_type_ids"] = pad([row.segments for row in rows], 0, device)
+            inputs["token_type_ids"] = pad([row.segments or () for row in rows], 0, device)
         if "use_cache" in self.accepts:
             inputs["use_cache"] = False
         return inputs
 
 
-def places_and_reads(rows):
+def places_and_reads(rows: Sequence[Row]) -> tuple[list[Place], list[list[tuple[Place, int]]]]:
     """(the places (row, position) at which anything is read, of each row what is read: [(place, token), …])."""
-    reads = [[((b, position), token) for position, token in row.reads] for b, row in enumerate(rows)]
+    reads = [_reads_of(row, b) for b, row in enumerate(rows)]
     return sorted({place for of_row in reads for place, _ in of_row}), reads
 
 
-def widened(tensor):
+def _reads_of(row: Row, number: int) -> list[tuple[Place, int]]:
+    """[(place, token), …] of the row of that number in a batch."""
+    return [((number, position), token) for position, token in row.reads]
+
+
+def widened(tensor: torch.Tensor) -> torch.Tensor:
     """A tensor in float32, or float64 where it is that."""
     return tensor.to(torch.promote_types(tensor.dtype, torch.float32))
 
 
-def _log_probs_of(logits, at, tokens, among):
+def _log_probs_of(
+    logits: torch.Tensor, at: torch.Tensor, tokens: torch.Tensor, among: Sequence[int] | None
+) -> torch.Tensor:
     """(R,) ln P of tokens (R,) at the rows (R,) of logits (n, V)."""
     logits = widened(logits)
     shared = logits if among is None else logits[:, list(among)]

@@ -1,29 +1,40 @@
 """Causal language models: what rows share is computed once."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
 
+from stereoset_scoring.engines.base import Groups, Inputs, Unit
 from stereoset_scoring.engines.language_model import LanguageModelEngine
 from stereoset_scoring.engines.padding import pad, visibility
-from stereoset_scoring.engines.trials import hardest, length_of, selects_beyond, sketch, try_causal, try_causal_at_once
-from stereoset_scoring.planning.packing import pack
+from stereoset_scoring.engines.trials import (
+    Trial,
+    hardest,
+    length_of,
+    selects_beyond,
+    sketch,
+    try_causal,
+    try_causal_at_once,
+)
+from stereoset_scoring.planning.packing import Pack, pack
+from stereoset_scoring.planning.rows import Row
 
 
 class CausalEngine(LanguageModelEngine):
     """Causal models; the rows of a unit are packed, so that what they share is computed once."""
 
-    def longest_pass(self, groups):
+    def longest_pass(self, groups: Groups) -> int:
         """As Engine; the largest tree."""
         largest = max(groups, key=lambda group: sum(map(length_of, group)))
         return max(len(pack([row.ids for row in largest]).ids), super().longest_pass(groups))
 
-    def first_trial(self, groups):
+    def first_trial(self, groups: Groups) -> Trial:
         """As Engine; on short rows made up of the job's tokens."""
         rows = sketch([row for group in groups for row in group])
         return try_causal_at_once(self, rows) or try_causal(self, rows)
 
-    def trial_at_length(self, groups):
+    def trial_at_length(self, groups: Groups) -> Trial:
         """As Engine; rows longer than a sliding window are not packed, and not tried so."""
         found = try_causal(self, hardest(groups), packing=False)
         if self.longest_pass(groups) > selects_beyond(self.model.config):
@@ -32,23 +43,23 @@ class CausalEngine(LanguageModelEngine):
         packs = self.trial.packs and bool(inside) and try_causal(self, hardest(inside)).packs
         return replace(found, packs=packs)
 
-    def _is_inside_window(self, row):
+    def _is_inside_window(self, row: Row) -> bool:
         window = getattr(self.model.config.get_text_config(), "sliding_window", None)
         return window is None or len(row.ids) <= window
 
-    def length(self, unit):
+    def length(self, unit: Unit) -> int:
         """As Engine; a packed unit takes the tokens of its tree."""
         packed = len(unit) > 1 and self.shares_prefixes
         return len(pack([row.ids for row in unit]).ids) if packed else super().length(unit)
 
-    def _log_probs_of_units(self, units):
+    def _log_probs_of_units(self, units: Sequence[Unit]) -> list[list[float]]:
         short = all(self._is_inside_window(row) for unit in units for row in unit)
         if self.shares_prefixes and short and any(len(unit) > 1 for unit in units):
             return self._log_probs_of_packs(units)
         return super()._log_probs_of_units(units)
 
     @torch.no_grad()
-    def _log_probs_of_packs(self, units):
+    def _log_probs_of_packs(self, units: Sequence[Unit]) -> list[list[float]]:
         packs = [pack([row.ids for row in unit]) for unit in units]
         reads = [
             [((b, path[position]), token) for position, token in row.reads]
@@ -56,10 +67,10 @@ class CausalEngine(LanguageModelEngine):
             for row, path in zip(unit, tree.paths, strict=True)
         ]
         places = sorted({place for of_row in reads for place, _ in of_row})
-        where = tuple(torch.tensor(places).unbind(1))  # (N,), (N,)
-        return self._read(self._projected(self.packed_inputs(packs), where), places, reads)
+        numbers, nodes = torch.tensor(places).unbind(1)  # (N,), (N,)
+        return self._read(self._projected(self.packed_inputs(packs), (numbers, nodes)), places, reads)
 
-    def packed_inputs(self, packs):
+    def packed_inputs(self, packs: Sequence[Pack]) -> Inputs:
         """The model's inputs for a batch of trees: ids, positions, and who sees whom."""
         device, dtype = self.device, self.model.dtype
         visible = visibility(packs).to(device)  # (B, T, T)

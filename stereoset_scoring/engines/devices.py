@@ -1,11 +1,14 @@
 """Where the parts of a model lie."""
 
 from itertools import chain
+from typing import Any
 
 import torch
 
+from stereoset_scoring.refusal import Refusal
 
-def input_device(model):
+
+def input_device(model: Any) -> torch.device:
     """The device that a model's inputs go to: that of its input embeddings, wherever the rest of it may be.
 
     Embeddings that are kept elsewhere until they are needed take their inputs from anywhere.
@@ -16,7 +19,7 @@ def input_device(model):
     return next((weight.device for weight in weights if weight.device.type != "meta"), torch.device("cpu"))
 
 
-def gpus_of(local_rank, gpus_per_model, available):
+def gpus_of(local_rank: int, gpus_per_model: int, available: int) -> range:
     """The numbers of the GPUs of a machine that one of its processes spreads its model over.
 
     Args:
@@ -25,13 +28,13 @@ def gpus_of(local_rank, gpus_per_model, available):
         available: how many there are.
 
     Raises:
-        ValueError: if there are not that many for this process.
+        Refusal: if there are not that many for this process.
     """
     if gpus_per_model < 1:
-        raise ValueError(f"gpus_per_model is {gpus_per_model}: give a number of GPUs, 1 or more.")
+        raise Refusal(f"gpus_per_model is {gpus_per_model}: give a number of GPUs, 1 or more.")
     gpus = range(local_rank * gpus_per_model, (local_rank + 1) * gpus_per_model)
     if gpus.stop > available:
-        raise ValueError(
+        raise Refusal(
             f"Process {local_rank} of this machine would need GPUs {gpus.start} to {gpus.stop - 1} for its model, and "
             f"there are {available}: start fewer processes, or take fewer GPUs per model."
         )

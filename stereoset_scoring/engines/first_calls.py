@@ -16,7 +16,7 @@ FUNCTIONS = (
 
 
 @cache
-def make_first_calls():
+def make_first_calls() -> None:
     """Call each once, in this thread; later, nothing."""
     for dtype in (torch.float32, torch.float64):
         for function in FUNCTIONS:

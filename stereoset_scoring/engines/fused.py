@@ -1,13 +1,15 @@
 """Functions that an architecture spells out in many steps over memory, and that torch computes in one."""
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+from torch import nn
 from transformers.activations import ACT2FN, NewGELUActivation
 
 
 @contextmanager
-def fused(model):
+def fused(model: nn.Module) -> Iterator[None]:
     """Inside, GPT-2's and T5's activation is one kernel: the same tanh approximation of GELU, rounded fewer times.
 
     Not in half precision, where eight roundings less are more than what a batch changes.

@@ -2,6 +2,7 @@
 
 import ctypes
 import platform
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 # Parameters of glibc's mallopt, from malloc.h.
@@ -12,7 +13,7 @@ KEPT = 512 * MIB  # at the most, of what is free at the heap's end; more goes ba
 
 
 @contextmanager
-def kept_heap():
+def kept_heap() -> Iterator[None]:
     """Inside, freed memory stays with the process; afterwards it goes back. Without glibc, nothing changes."""
     if platform.libc_ver()[0] != "glibc":
         yield

@@ -1,18 +1,24 @@
 """Models whose output at a position is a distribution over the vocabulary."""
 
+from abc import ABC
+from collections.abc import Iterable, Sequence
+
 import torch
 
-from stereoset_scoring.engines.base import Engine, widened
+from stereoset_scoring.engines.base import Engine, Inputs, Place, Unit, widened
 from stereoset_scoring.engines.projection import LOGITS, is_plain, logits_at, logits_of, observed, on, seen_by, told
 from stereoset_scoring.engines.trials import alike
+from stereoset_scoring.planning.rows import Row
+
+Where = tuple[torch.Tensor, torch.Tensor]  # index tensors (N,), (N,) into a model's output
 
 
-class LanguageModelEngine(Engine):
+class LanguageModelEngine(Engine, ABC):
     """Models whose output at a position is a distribution over the vocabulary."""
 
-    _logits = None  # see _room
+    _logits: torch.Tensor | None = None  # see _room
 
-    def log_probs(self, units):
+    def log_probs(self, units: Sequence[Unit]) -> list[list[float]]:
         """As Engine; where the logits of a batch would be many, they are computed in parts."""
         tokens = len(units) * max(map(self.length, units))
         if tokens > self._places_at_once and not self.ends_in_its_projection:
@@ -20,14 +26,14 @@ class LanguageModelEngine(Engine):
         return super().log_probs(units)
 
     @property
-    def _places_at_once(self):
+    def _places_at_once(self) -> int:
         return max(1, LOGITS // self.model.config.get_text_config().vocab_size)
 
-    def logits(self, rows, places):
+    def logits(self, rows: Sequence[Row], places: Sequence[Place]) -> Iterable[torch.Tensor]:
         """As Engine; the vocabulary is projected at the places and nowhere else."""
         return self._projected(self.inputs(rows), self.where(rows, places))
 
-    def _projected(self, inputs, where):
+    def _projected(self, inputs: Inputs, where: Where) -> Iterable[torch.Tensor]:
         if not self.trial.selects:
             logits = logits_of(self.model(**inputs))
             return [logits[on(logits, where)]]
@@ -36,7 +42,7 @@ class LanguageModelEngine(Engine):
             return logits_at(self.model, inputs, where, count)
         return logits_at(self.model, inputs, where, self._places_at_once, self._room())
 
-    def _room(self):
+    def _room(self) -> torch.Tensor | None:
         """Memory for the logits of one chunk, the same for all; None where the projection takes none."""
         projection = self.model.get_output_embeddings()
         if not is_plain(projection):
@@ -47,15 +53,15 @@ class LanguageModelEngine(Engine):
         return self._logits
 
     @property
-    def ends_in_its_projection(self):
+    def ends_in_its_projection(self) -> bool:
         """Whether the projection may be asked without the model."""
         return self.trial.projects
 
-    def states(self, inputs):
+    def states(self, inputs: Inputs) -> torch.Tensor:
         """As Engine; the logits where there is no one projection to look into."""
-        seen = []
+        seen: list[torch.Tensor] = []
 
-        def first_only(hidden):
+        def first_only(hidden: torch.Tensor) -> torch.Tensor:
             seen.append(hidden)
             return hidden[0, :1]  # what is projected is not looked at
 
@@ -63,13 +69,13 @@ class LanguageModelEngine(Engine):
             logits = logits_of(self.model(**inputs))
         return widened(seen[0] if done else logits)
 
-    def observed(self, inputs):
+    def observed(self, inputs: Inputs) -> tuple[torch.Tensor, torch.Tensor]:
         """(states (B, T, H), logits (B, T, V)) of a plain pass; the logits are the states where those do not answer."""
         hidden, logits = observed(self.model, inputs)
         answered = hidden is not None and hidden.shape[:2] == logits.shape[:2]
         return widened(hidden if answered else logits), widened(logits)
 
-    def told(self, inputs, logits):
+    def told(self, inputs: Inputs, logits: torch.Tensor) -> tuple[torch.Tensor | None, bool, bool]:
         """(states (B, T, H) or None, whether the projection may be asked at some places alone, whether it is the end).
 
         Args:
@@ -81,13 +87,13 @@ class LanguageModelEngine(Engine):
             return None, False, False
         return widened(hidden), alike(widened(found), logits), ends
 
-    def lone_states(self, inputs):
+    def lone_states(self, inputs: Inputs) -> tuple[torch.Tensor, bool, bool]:
         """As Engine."""
         states, logits = self.observed(inputs)
         _, selects, projects = self.told(inputs, logits[0])
         return states[0], selects, selects and projects
 
-    def where(self, rows, places):
+    def where(self, rows: Sequence[Row], places: Sequence[Place]) -> Where:
         """The places as index tensors (N,), (N,) into the model's output."""
-        rows, positions = torch.tensor(places).unbind(1)
-        return rows, positions + self.trial.virtual
+        numbers, positions = torch.tensor(places).unbind(1)
+        return numbers, positions + self.trial.virtual

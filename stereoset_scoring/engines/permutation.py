@@ -1,11 +1,14 @@
 """Permutation language models (XLNet)."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
 
+from stereoset_scoring.engines.base import Groups, Inputs, Place
 from stereoset_scoring.engines.bidirectional import BidirectionalEngine
-from stereoset_scoring.engines.language_model import LanguageModelEngine
+from stereoset_scoring.engines.language_model import LanguageModelEngine, Where
+from stereoset_scoring.planning.rows import Row
 
 
 class PermutationEngine(BidirectionalEngine, LanguageModelEngine):
@@ -13,11 +16,11 @@ class PermutationEngine(BidirectionalEngine, LanguageModelEngine):
 
     sees_all = True
 
-    def try_out(self, groups):
+    def try_out(self, groups: Groups) -> None:
         """As Engine; as it reads at a mask."""
-        super().try_out([[replace(row, query=False) for row in group] for group in groups])
+        super().try_out([_read_at_masks(group) for group in groups])
 
-    def inputs(self, rows):
+    def inputs(self, rows: Sequence[Row]) -> Inputs:
         """The model's inputs; for rows that are queried, which position each of them asks for."""
         inputs = super().inputs(rows)
         if rows[0].query:
@@ -28,6 +31,10 @@ class PermutationEngine(BidirectionalEngine, LanguageModelEngine):
             inputs["perm_mask"] = mapping[:, None].expand(batch, length, length)  # nobody sees what is asked for
         return inputs
 
-    def where(self, rows, places):
+    def where(self, rows: Sequence[Row], places: Sequence[Place]) -> Where:
         """The places; a queried row has one output."""
         return super().where(rows, [(row, 0) for row, _ in places] if rows[0].query else places)
+
+
+def _read_at_masks(rows: Sequence[Row]) -> list[Row]:
+    return [replace(row, query=False) for row in rows]

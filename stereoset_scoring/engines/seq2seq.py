@@ -1,12 +1,15 @@
 """Encoder-decoders: the encoder runs once per distinct input."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from stereoset_scoring.engines.base import places_and_reads
+from stereoset_scoring.engines.base import Groups, Inputs, Unit, places_and_reads
 from stereoset_scoring.engines.language_model import LanguageModelEngine
 from stereoset_scoring.engines.padding import pad
-from stereoset_scoring.engines.sharing import DECODER, ENCODER, Sharing, tried_sharing
+from stereoset_scoring.engines.sharing import DECODER, ENCODER, Sharing, decoder_of, tried_sharing
 from stereoset_scoring.engines.trials import Trial, length_of
 from stereoset_scoring.planning.batching import in_passes
 from stereoset_scoring.planning.rows import GREEDY, Row
@@ -20,38 +23,39 @@ class Seq2SeqEngine(LanguageModelEngine):
         sharing: what the rows of a batch share; nothing before a trial.
     """
 
-    sharing = Sharing.NOTHING
+    sharing: Sharing = Sharing.NOTHING
 
-    def longest_pass(self, groups):
+    def longest_pass(self, groups: Groups) -> int:
         """As Engine; the longer one of an encoder's input and a decoder's."""
         return max(max(len(row.ids), row.decoder_tokens) for group in groups for row in group)
 
-    def first_trial(self, groups):
+    def first_trial(self, groups: Groups) -> Trial:
         """As Engine; on short rows that are made up."""
         return self._try(groups, ENCODER, DECODER)
 
-    def trial_at_length(self, groups):
+    def trial_at_length(self, groups: Groups) -> Trial:
         """As Engine; on made-up rows as long as the longest of the job."""
         rows = [row for group in groups for row in group]
         encoder, decoder = (max(map(length, rows)) for length in (length_of, lambda row: row.decoder_tokens))
         return self._try(groups, max(encoder, ENCODER), max(decoder, DECODER))
 
-    def _try(self, groups, encoder, decoder):
+    def _try(self, groups: Groups, encoder: int, decoder: int) -> Trial:
         self.sharing = tried_sharing(self, encoder, decoder)
         shortest = min((row for group in groups for row in group), key=lambda row: row.tokens)
         _, selects, projects = self.lone_states(self.inputs([shortest]))
         return Trial(max(encoder, decoder), False, self.sharing == Sharing.PASSES, selects, projects)
 
-    def length(self, unit):
+    def length(self, unit: Unit) -> int:
         """As Engine; each decoder holds all that its encoder says."""
         return len(unit) * max(row.tokens for row in unit)
 
-    def _log_probs_of_units(self, units):
+    def _log_probs_of_units(self, units: Sequence[Unit]) -> list[list[float]]:
         return self._log_probs([row for unit in units for row in unit])
 
     @torch.no_grad()
-    def _log_probs(self, rows):
-        encoded, found = self._encoded(rows), {}
+    def _log_probs(self, rows: Sequence[Row]) -> list[list[float]]:
+        encoded = self._encoded(rows)
+        found: dict[int, list[float]] = {}
         for indices in self._passes([(row.decoder_tokens, len(row.ids)) for row in rows]):
             some = [rows[i] for i in indices]
             places, reads = places_and_reads(some)
@@ -59,19 +63,22 @@ class Seq2SeqEngine(LanguageModelEngine):
             found.update(zip(indices, self._read(chunks, places, reads, some[0].among), strict=True))
         return [found[i] for i in range(len(rows))]
 
-    def inputs(self, rows):
+    def inputs(self, rows: Sequence[Row]) -> Inputs:
         """The model's inputs, the decoder's with its start token and the likeliest tokens put in where asked."""
         return self._decoding(rows, self._encoded(rows))
 
-    def _passes(self, shapes):
+    def _passes(self, shapes: Sequence[tuple[int, ...]]) -> list[list[int]]:
         """Batches of indices into the shapes, (length, ...), of what is computed one batch after the other."""
         if self.sharing == Sharing.PASSES:
             return in_passes([length for length, *_ in shapes])
         if self.sharing < Sharing.LENGTHS:
             return [[i] for i in range(len(shapes))]
-        return [[i for i, other in enumerate(shapes) if other == shape] for shape in dict.fromkeys(shapes)]
+        alike: dict[tuple[int, ...], list[int]] = {}
+        for i, shape in enumerate(shapes):
+            alike.setdefault(shape, []).append(i)
+        return list(alike.values())
 
-    def _encoded(self, rows):
+    def _encoded(self, rows: Sequence[Row]) -> dict[tuple[int, ...], Any]:
         """The encoder's output, of one row (T, H), for each distinct input: {ids: output}."""
         if self.sharing == Sharing.NOTHING:
             return {}
@@ -84,7 +91,7 @@ class Seq2SeqEngine(LanguageModelEngine):
                 encoded[distinct[i]] = type(output)(last_hidden_state=states[: len(distinct[i])])
         return encoded
 
-    def _decoding(self, rows, encoded):
+    def _decoding(self, rows: Sequence[Row], encoded: Mapping[tuple[int, ...], Any]) -> Inputs:
         """The model's inputs for some of the rows that were encoded."""
         inputs = {**super().inputs([Row("", row.ids, ()) for row in rows]), "use_cache": False}
         if encoded:
@@ -93,9 +100,9 @@ class Seq2SeqEngine(LanguageModelEngine):
             states = pad_sequence([one.last_hidden_state for one in of_rows], batch_first=True)  # (B, T, H)
             inputs["encoder_outputs"] = type(of_rows[0])(last_hidden_state=states)
         starts = [start_of(self.model.config) if row.start is None else row.start for row in rows]
-        whole = [(start, *row.decoder) for start, row in zip(starts, rows, strict=True)]
+        whole = [(start, *decoder_of(row)) for start, row in zip(starts, rows, strict=True)]
         decoder = pad(whole, self.pad_token_id, self.device)  # (B, D)
-        if GREEDY in rows[0].decoder:
+        if GREEDY in decoder_of(rows[0]):
             where = torch.arange(len(rows)), torch.zeros(len(rows), dtype=torch.long)
             chunks = self._projected({**inputs, "decoder_input_ids": decoder[:, :1]}, where)
             first = torch.cat([logits.argmax(-1) for logits in chunks]).to(decoder.device)  # (B,)

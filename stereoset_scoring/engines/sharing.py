@@ -1,14 +1,21 @@
 """What the rows of an encoder-decoder may share, tried on made-up rows."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from math import isnan
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from stereoset_scoring.planning.rows import Row
 from stereoset_scoring.questions.tokens import start_of
 from stereoset_scoring.refusal import Refusal
+
+if TYPE_CHECKING:
+    from stereoset_scoring.engines.seq2seq import Seq2SeqEngine
+
+Closeness = Callable[[Sequence[float], Sequence[float]], bool]
 
 FLOAT32 = 1e-4  # nats, of a log-probability of -1: what batching may change
 HALF = 3  # units in the last place of a log-probability, in the mean: what batching may change in half precision
@@ -25,7 +32,13 @@ class Sharing(IntEnum):
     PASSES = 3  # rows of any lengths, padded
 
 
-def longest_side(config, side):
+def decoder_of(row: Row) -> tuple[int, ...]:
+    """What the decoder of a row of an encoder-decoder reads after its start token."""
+    assert row.decoder is not None, "a row for an encoder-decoder has a decoder's ids"
+    return row.decoder
+
+
+def longest_side(config: Any, side: str) -> int | None:
     """How many tokens the "encoder" or the "decoder" reads at most; None where positions are not counted."""
     for part in (getattr(config, side, None), config):
         text = (part and getattr(part, "text_config", None)) or part  # an encoder that can also see
@@ -37,7 +50,7 @@ def longest_side(config, side):
 
 
 @torch.no_grad()
-def tried_sharing(engine, encoder, decoder):
+def tried_sharing(engine: "Seq2SeqEngine", encoder: int, decoder: int) -> Sharing:
     """How much the rows of a batch may share such that none has other numbers for it: a Sharing.
 
     Tried on four made-up rows, two of them of equal lengths and one as long as said, against the model's own pass over
@@ -65,13 +78,15 @@ def tried_sharing(engine, encoder, decoder):
     return Sharing.PASSES
 
 
-def _shares(engine, level, rows, alone, close):
+def _shares(
+    engine: "Seq2SeqEngine", level: Sharing, rows: Sequence[Row], alone: Sequence[list[float]], close: Closeness
+) -> bool:
     """Whether rows that share as much as a level says have the values that each has alone."""
     engine.sharing = level
     values = engine._log_probs(rows)
     if not all(map(close, values, alone)) or _is_exact(engine.model):
         return all(map(close, values, alone))
-    changed = [rows[0], *(replace(row, ids=row.ids[::-1], decoder=row.decoder[::-1]) for row in rows[1:])]
+    changed = [rows[0], *(replace(row, ids=row.ids[::-1], decoder=decoder_of(row)[::-1]) for row in rows[1:])]
     filler, engine.pad_token_id = engine.pad_token_id, rows[0].ids[0]
     try:
         return engine._log_probs(changed)[0] == values[0]
@@ -79,7 +94,7 @@ def _shares(engine, level, rows, alone, close):
         engine.pad_token_id = filler
 
 
-def _values_alone(engine, row):
+def _values_alone(engine: "Seq2SeqEngine", row: Row) -> list[float]:
     """The values of a row in a pass of its own; refuses a model that gives none, or more than there are inputs."""
     what = f"{type(engine.model).__name__} in {str(engine.model.dtype).removeprefix('torch.')}"
     try:
@@ -99,7 +114,7 @@ def _values_alone(engine, row):
     return values
 
 
-def _check_promises(engine, row, values):
+def _check_promises(engine: "Seq2SeqEngine", row: Row, values: Sequence[float]) -> None:
     """Refuse a model that is not what the family of encoder-decoders promises, by a row and its values."""
     name, close = type(engine.model).__name__, _closeness(engine.model, HALF_ALONE)
     if not close(engine._log_probs([row])[0], values):
@@ -107,9 +122,10 @@ def _check_promises(engine, row, values):
             f"This {name} gives other numbers when it is asked a second time, for it draws random ones or remembers "
             "what it read: no score would hold."
         )
-    earlier = tuple((position, token) for position, token in row.reads if position < len(row.decoder))
-    for last in ((row.decoder[0],), ()):  # another token, or none
-        later = replace(row, decoder=(*row.decoder[:-1], *last), reads=earlier)
+    decoder = decoder_of(row)
+    earlier = tuple((position, token) for position, token in row.reads if position < len(decoder))
+    for last in ((decoder[0],), ()):  # another token, or none
+        later = replace(row, decoder=(*decoder[:-1], *last), reads=earlier)
         if not close(engine._log_probs([later])[0], values[: len(earlier)]):
             raise Refusal(
                 f"The decoder of this {name} predicts a token otherwise when others follow, so it gives no "
@@ -117,12 +133,12 @@ def _check_promises(engine, row, values):
             )
 
 
-def _made_up_rows(engine, longest_encoder, longest_decoder):
+def _made_up_rows(engine: "Seq2SeqEngine", longest_encoder: int, longest_decoder: int) -> list[Row]:
     """Four rows, the first two of equal lengths, that read eight tokens at every position of the decoder."""
     config, size = engine.model.config, engine.model.get_input_embeddings().weight.shape[0]
     count = min(size, 95) - 5  # of tokens that are special nowhere
 
-    def ids(row, length, side):
+    def ids(row: int, length: int, side: str) -> tuple[int, ...]:
         length = min(length, longest_side(config, side) or length)
         return tuple(5 + (row * 31 + i * i * 7 + i * (row + 3)) % count for i in range(length))
 
@@ -135,17 +151,17 @@ def _made_up_rows(engine, longest_encoder, longest_decoder):
     return rows
 
 
-def _any_start(config):
+def _any_start(config: Any) -> int:
     start = start_of(config)
     return 5 if start is None else start
 
 
-def _is_exact(model):
+def _is_exact(model: Any) -> bool:
     """Whether numbers are fine enough to tell what leaks from what is rounded."""
     return model.dtype in (torch.float32, torch.float64) and torch.get_float32_matmul_precision() == "highest"
 
 
-def _closeness(model, half):
+def _closeness(model: Any, half: float) -> Closeness:
     """A function of two lists of values: whether they differ by no more than rounding makes.
 
     In half precision that may move a single value far, but all of them by no more than half units in the last place in
@@ -153,7 +169,7 @@ def _closeness(model, half):
     """
     eps, exact = torch.finfo(model.dtype).eps, _is_exact(model)
 
-    def close(some, others):
+    def close(some: Sequence[float], others: Sequence[float]) -> bool:
         differences = [0 if a == b else abs(a - b) for a, b in zip(some, others, strict=True)]  # two of -inf are equal
         if exact:
             return all(d <= FLOAT32 * max(1, abs(b)) for d, b in zip(differences, others, strict=True))

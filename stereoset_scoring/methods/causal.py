@@ -1,14 +1,20 @@
 """Causal language models: the likelihood of a sentence, alone or after its context."""
 
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from stereoset_scoring.methods.method import Method
 from stereoset_scoring.methods.reductions import mean_log, total
-from stereoset_scoring.planning.rows import Recipe, Row
+from stereoset_scoring.planning.rows import Recipe, Row, Values
+from stereoset_scoring.questions.examples import Example
+from stereoset_scoring.questions.tokens import Tokenizer
+from stereoset_scoring.refusal import Refusal
 
 
 @dataclass(frozen=True)
-class CausalMethod:
+class CausalMethod(Method):
     """What the causal methods share: how the first token of a text is conditioned.
 
     Options:
@@ -28,7 +34,7 @@ class CausalMethod:
     bos_text: str | None = None
     reduction: Literal["mean", "sum", "mean_per_byte"] = "mean"
 
-    def likelihood_of(self, ids, wanted, text, tokenizer):
+    def likelihood_of(self, ids: tuple[int, ...], wanted: Sequence[int], text: str, tokenizer: Tokenizer) -> Recipe:
         """The Recipe of a text's log-likelihood: ln P of ids[i] given ids[:i], for each i in wanted, reduced."""
         rows = self.rows_of(ids, wanted, tokenizer)
         if self.reduction == "mean":
@@ -38,11 +44,11 @@ class CausalMethod:
         n_bytes = len(text.encode())
         return Recipe(rows, lambda values: total(values) / n_bytes)
 
-    def rows_of(self, ids, wanted, tokenizer):
+    def rows_of(self, ids: tuple[int, ...], wanted: Sequence[int], tokenizer: Tokenizer) -> tuple[Row, ...]:
         """Rows that read ln P of ids[i] given ids[:i], for each i in wanted.
 
         Raises:
-            ValueError: if a beginning-of-sequence token is asked for that the tokenizer does not have.
+            Refusal: if a beginning-of-sequence token is asked for that the tokenizer does not have.
         """
         beginning, bos = self.beginning(tokenizer)
         if bos == "context":
@@ -56,27 +62,27 @@ class CausalMethod:
             rows.append(self._row(ids, later))
         return tuple(rows)
 
-    def _row(self, ids, reads, beginning=0):
+    def _row(self, ids: tuple[int, ...], reads: Sequence[tuple[int, int]], beginning: int = 0) -> Row:
         # Nothing after the last position that is read can matter to a causal model, and what stands before the
         # first one matters less the farther away it is.
         optional, end = range(beginning, reads[0][0]), reads[-1][0] + 1
         return Row(self.head, ids[:end], tuple(reads), optional=optional, following=ids[end : end + 1])
 
-    def beginning(self, tokenizer):
+    def beginning(self, tokenizer: Tokenizer) -> tuple[tuple[int, ...], str]:
         """(ids of what the first token of a text is conditioned on, how: "context", "released" or "none").
 
         Raises:
-            ValueError: as `rows_of`.
+            Refusal: as `rows_of`.
         """
         if self.bos_text is not None:
-            beginning = tokenizer.encode_bare(self.bos_text)[:1]
-            if not beginning:
-                raise ValueError(f"bos_text={self.bos_text!r} has no token: give a text that has one.")
-            return beginning, self.bos or "released"
+            ids = tokenizer.encode_bare(self.bos_text)[:1]
+            if not ids:
+                raise Refusal(f"bos_text={self.bos_text!r} has no token: give a text that has one.")
+            return ids, self.bos or "released"
         beginning = tokenizer.beginning
         if not beginning.ids:
             if self.bos in ("context", "released"):
-                raise ValueError(
+                raise Refusal(
                     f"bos={self.bos!r} needs a beginning-of-sequence token, and the tokenizer "
                     f"{tokenizer.hub.name_or_path!r} has none: use bos='none'."
                 )
@@ -91,11 +97,11 @@ class CausalLikelihood(CausalMethod):
     name = "likelihood"
     source = "Nadeem et al. 2021, §7.4; Öztürk et al. 2023, Eq. 4"
 
-    def recipes(self, example, tokenizer):
+    def recipes(self, example: Example, tokenizer: Tokenizer) -> list[Recipe]:
         """One Recipe per option."""
         return [self._recipe(option.sentence, tokenizer) for option in example.options]
 
-    def _recipe(self, sentence, tokenizer):
+    def _recipe(self, sentence: str, tokenizer: Tokenizer) -> Recipe:
         ids = tokenizer.encode_bare(sentence)
         return self.likelihood_of(ids, range(len(ids)), sentence, tokenizer)
 
@@ -137,12 +143,12 @@ class ContextAndOption(CausalMethod):
 
     border: Literal["offsets", "length"] = "offsets"
 
-    def recipes(self, example, tokenizer):
+    def recipes(self, example: Example, tokenizer: Tokenizer) -> list[Recipe]:
         """One Recipe per option of an intersentence example."""
         context = with_full_stop(example.context)
         return [self._recipe(context, option.sentence, tokenizer) for option in example.options]
 
-    def _recipe(self, context, option, tokenizer):
+    def _recipe(self, context: str, option: str, tokenizer: Tokenizer) -> Recipe:
         tokens = tokenizer.tokenize(f"{context} {option}", special=False)
         if self.border == "offsets":
             first = next((i for i, (_, end) in enumerate(tokens.offsets) if end > len(context)), len(tokens.ids))
@@ -152,22 +158,26 @@ class ContextAndOption(CausalMethod):
         recipe = self.score(Joined(context, option, tokens.ids, first), tokenizer)
         return replace(recipe, straddling=straddling)
 
-    def option_given_context(self, joined, tokenizer):
+    @abstractmethod
+    def score(self, joined: Joined, tokenizer: Tokenizer) -> Recipe:
+        """The option's Recipe."""
+
+    def option_given_context(self, joined: Joined, tokenizer: Tokenizer) -> Recipe:
         """ln PL(B|A)"""
         wanted = range(joined.first, len(joined.ids))
         return self.likelihood_of(joined.ids, wanted, " " + joined.option, tokenizer)
 
-    def both(self, joined, tokenizer):
+    def both(self, joined: Joined, tokenizer: Tokenizer) -> Recipe:
         """ln PL(AB)"""
         text = f"{joined.context} {joined.option}"
         return self.likelihood_of(joined.ids, range(len(joined.ids)), text, tokenizer)
 
-    def option_alone(self, joined, tokenizer):
+    def option_alone(self, joined: Joined, tokenizer: Tokenizer) -> Recipe:
         """ln PL(B)"""
         ids = tokenizer.encode_bare(joined.option)
         return self.likelihood_of(ids, range(len(ids)), joined.option, tokenizer)
 
-    def context_alone(self, joined, tokenizer):
+    def context_alone(self, joined: Joined, tokenizer: Tokenizer) -> Recipe:
         """ln PL(A)"""
         return self.likelihood_of(joined.ids, range(joined.first), joined.context, tokenizer)
 
@@ -178,7 +188,7 @@ class Conditional(ContextAndOption):
 
     name = "conditional"
 
-    def score(self, joined, tokenizer):
+    def score(self, joined: Joined, tokenizer: Tokenizer) -> Recipe:
         """The option's Recipe."""
         return self.option_given_context(joined, tokenizer)
 
@@ -189,7 +199,7 @@ class Joint(ContextAndOption):
 
     name = "joint"
 
-    def score(self, joined, tokenizer):
+    def score(self, joined: Joined, tokenizer: Tokenizer) -> Recipe:
         """The option's Recipe."""
         return self.both(joined, tokenizer)
 
@@ -200,7 +210,7 @@ class ConditionalShare(ContextAndOption):
 
     name = "conditional_share"
 
-    def score(self, joined, tokenizer):
+    def score(self, joined: Joined, tokenizer: Tokenizer) -> Recipe:
         """The option's Recipe."""
         return difference(self.option_given_context(joined, tokenizer), self.both(joined, tokenizer))
 
@@ -211,7 +221,7 @@ class Gain(ContextAndOption):
 
     name = "gain"
 
-    def score(self, joined, tokenizer):
+    def score(self, joined: Joined, tokenizer: Tokenizer) -> Recipe:
         """The option's Recipe."""
         return difference(self.option_given_context(joined, tokenizer), self.option_alone(joined, tokenizer))
 
@@ -222,7 +232,7 @@ class JointGain(ContextAndOption):
 
     name = "joint_gain"
 
-    def score(self, joined, tokenizer):
+    def score(self, joined: Joined, tokenizer: Tokenizer) -> Recipe:
         """The option's Recipe."""
         return difference(self.both(joined, tokenizer), self.option_alone(joined, tokenizer))
 
@@ -233,7 +243,7 @@ class Ratio(ContextAndOption):
 
     name = "ratio"
 
-    def score(self, joined, tokenizer):
+    def score(self, joined: Joined, tokenizer: Tokenizer) -> Recipe:
         """The option's Recipe."""
         return difference(self.option_alone(joined, tokenizer), self.context_alone(joined, tokenizer))
 
@@ -246,27 +256,26 @@ class Quotient(ContextAndOption):
     source = "Nadeem et al. 2021, released generative code"
     preset_only = True
 
-    def score(self, joined, tokenizer):
+    def score(self, joined: Joined, tokenizer: Tokenizer) -> Recipe:
         """The option's Recipe."""
         return combined(self.option_alone(joined, tokenizer), self.context_alone(joined, tokenizer), lambda b, a: b / a)
 
 
-def difference(first, second):
+def difference(first: Recipe, second: Recipe) -> Recipe:
     """The Recipe of a difference of two scores."""
     return combined(first, second, lambda a, b: a - b)
 
 
-def combined(first, second, function):
+def combined(first: Recipe, second: Recipe, function: Callable[[float, float], float]) -> Recipe:
     """The Recipe of a function of the scores of two; without rows where one of them has nothing to read."""
-    if not first.rows or not second.rows:
-        return Recipe((), function)
     border = len(first.rows)
-    return Recipe(
-        first.rows + second.rows,
-        lambda values: function(first.combine(values[:border]), second.combine(values[border:])),
-    )
+
+    def combine(values: Values) -> float:
+        return function(first.combine(values[:border]), second.combine(values[border:]))
+
+    return Recipe(first.rows + second.rows if first.rows and second.rows else (), combine)
 
 
-def with_full_stop(context):
+def with_full_stop(context: str) -> str:
     """The context, ended by a "." where it does not end in one of . ! ?"""
     return context if context.endswith((".", "!", "?")) else context + "."

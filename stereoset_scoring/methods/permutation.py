@@ -4,10 +4,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from stereoset_scoring.methods.masked import AttributeLikelihood
+from stereoset_scoring.methods.method import Method
 from stereoset_scoring.methods.pseudo_likelihood import option_tokens
 from stereoset_scoring.methods.reductions import mean_log
 from stereoset_scoring.planning.rows import Recipe, Row
+from stereoset_scoring.questions.examples import Example, Option
 from stereoset_scoring.questions.passage import xlnet_passage
+from stereoset_scoring.questions.tokens import Tokenizer
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,14 @@ class AfterPassage:
     passage: str | None = None
     reading: Literal["content", "query"] = "content"
 
-    def row(self, ids, position, token, segments, tokenizer):
+    def row(
+        self,
+        ids: tuple[int, ...],
+        position: int,
+        token: int,
+        segments: tuple[int, ...] | None,
+        tokenizer: Tokenizer,
+    ) -> Row:
         """The row that reads a token at the mask, with the passage before the text."""
         passage = tokenizer.encode_bare(xlnet_passage() if self.passage is None else self.passage)
         sep, cls = tokenizer.separators
@@ -45,7 +55,7 @@ class PermutationLikelihood(AfterPassage, AttributeLikelihood):
 
 
 @dataclass(frozen=True)
-class PermutationConditional(AfterPassage):
+class PermutationConditional(AfterPassage, Method):
     """Mean ln P over the option's tokens, each at one mask after its context and those before it; at most 0.
 
     Options: as AfterPassage.
@@ -54,11 +64,11 @@ class PermutationConditional(AfterPassage):
     name = "conditional"
     source = "Nadeem et al. 2021, §7.3, read as Öztürk et al. 2023, Eq. 4"
 
-    def recipes(self, example, tokenizer):
+    def recipes(self, example: Example, tokenizer: Tokenizer) -> list[Recipe]:
         """One Recipe per option of an intersentence example."""
         return [self._recipe(example, option, tokenizer) for option in example.options]
 
-    def _recipe(self, example, option, tokenizer):
+    def _recipe(self, example: Example, option: Option, tokenizer: Tokenizer) -> Recipe:
         tokens, positions, straddling = option_tokens(example, option, tokenizer)
         mask, _ = tokenizer.mask
         # One mask stands for all that is left of the option; what closes the text comes after it.

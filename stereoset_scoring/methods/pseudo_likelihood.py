@@ -1,16 +1,22 @@
 """Masked language models: sums over the tokens of a whole sentence, each masked in its turn."""
 
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from typing import ClassVar
 
 from stereoset_scoring.methods.masked import attribute_tokens, masked_row, spaced
+from stereoset_scoring.methods.method import Method
 from stereoset_scoring.methods.reductions import mean_log, total
-from stereoset_scoring.planning.rows import Recipe, Row
+from stereoset_scoring.planning.rows import Recipe, Row, Values
 from stereoset_scoring.questions.attribute import filled_context
+from stereoset_scoring.questions.examples import Example, Option
+from stereoset_scoring.questions.tokens import Tokenizer, Tokens
 
 
 @dataclass(frozen=True)
-class PseudoLikelihood:
+class PseudoLikelihood(Method):
     """Sum of ln P over the tokens that the options share, each masked alone; at most 0.
 
     Intrasentence: all tokens but the attribute's. Intersentence: the context's, before the whole option.
@@ -19,27 +25,29 @@ class PseudoLikelihood:
     name = "pseudo_likelihood"
     source = "Nangia et al. 2020, §3; Nadeem et al. 2021, §6.1"
 
-    def recipes(self, example, tokenizer):
+    def recipes(self, example: Example, tokenizer: Tokenizer) -> list[Recipe]:
         """One Recipe per option."""
         unmodified = self._outside_attribute if example.task == "intrasentence" else self._context
         return [self._recipe(*unmodified(example, option, tokenizer), tokenizer) for option in example.options]
 
-    def _recipe(self, tokens, positions, straddling, tokenizer):
+    def _recipe(self, tokens: Tokens, positions: Sequence[int], straddling: int, tokenizer: Tokenizer) -> Recipe:
         rows = [masked_row(tokens, position, {position}, tokenizer) for position in positions]
         return Recipe(tuple(rows), total, straddling)
 
-    def _outside_attribute(self, example, option, tokenizer):
+    def _outside_attribute(
+        self, example: Example, option: Option, tokenizer: Tokenizer
+    ) -> tuple[Tokens, list[int], int]:
         tokens, attribute, straddling = attribute_tokens(example, option, tokenizer)
         return tokens, [i for i in tokens.ordinary if i not in attribute], straddling
 
-    def _context(self, example, option, tokenizer):
+    def _context(self, example: Example, option: Option, tokenizer: Tokenizer) -> tuple[Tokens, list[int], int]:
         tokens, border = tokenizer.tokenize(whole_text(example, option)), len(example.context)
         positions = [i for i in tokens.ordinary if tokens.offsets[i][1] <= border]
         return tokens, positions, tokens.straddling(border)
 
 
 @dataclass(frozen=True)
-class MaskedConditional:
+class MaskedConditional(Method):
     """Mean ln P over the option's tokens, each masked alone, after its context; at most 0.
 
     A token is the option's if it reaches beyond the context. The beginning of a context that is too long for the model
@@ -49,11 +57,11 @@ class MaskedConditional:
     name = "conditional"
     source = "Salazar et al. 2020, of the option alone, as in the Portuguese StereoSet"
 
-    def recipes(self, example, tokenizer):
+    def recipes(self, example: Example, tokenizer: Tokenizer) -> list[Recipe]:
         """One Recipe per option of an intersentence example."""
         return [self._recipe(example, option, tokenizer) for option in example.options]
 
-    def _recipe(self, example, option, tokenizer):
+    def _recipe(self, example: Example, option: Option, tokenizer: Tokenizer) -> Recipe:
         tokens, positions, straddling = option_tokens(example, option, tokenizer)
         context = range(tokens.ordinary[0], positions[0]) if positions else range(0)
         rows = [replace(masked_row(tokens, i, {i}, tokenizer), optional=context) for i in positions]
@@ -61,7 +69,7 @@ class MaskedConditional:
 
 
 @dataclass(frozen=True)
-class PairMethod:
+class PairMethod(Method):
     """What the methods for pairs share: which tokens difflib finds equal in the two sentences.
 
     Options:
@@ -74,7 +82,7 @@ class PairMethod:
     sentence_space: bool = False
     decimals: int | None = None
 
-    def recipes(self, example, tokenizer):
+    def recipes(self, example: Example, tokenizer: Tokenizer) -> list[Recipe]:
         """One Recipe per sentence of a pair."""
         first, second = (self._tokens(option.sentence, tokenizer) for option in example.options)
         # difflib's answer depends on the order, and the released code puts the stereotype first.
@@ -82,17 +90,26 @@ class PairMethod:
             chosen_second, chosen_first = self.positions(second, first)
         else:
             chosen_first, chosen_second = self.positions(first, second)
-        return [
-            Recipe(tuple(masked_row(tokens, i, {i}, tokenizer) for i in chosen), self._combine)
-            for tokens, chosen in ((first, chosen_first), (second, chosen_second))
-        ]
+        return [self._recipe(first, chosen_first, tokenizer), self._recipe(second, chosen_second, tokenizer)]
 
-    def _tokens(self, sentence, tokenizer):
+    @abstractmethod
+    def positions(self, first: Tokens, second: Tokens) -> tuple[list[int], list[int]]:
+        """The positions that are read in each of two sentences."""
+
+    @staticmethod
+    @abstractmethod
+    def reduce(values: Values) -> float:
+        """From the readings of a sentence to its score."""
+
+    def _recipe(self, tokens: Tokens, chosen: Sequence[int], tokenizer: Tokenizer) -> Recipe:
+        return Recipe(tuple(masked_row(tokens, i, {i}, tokenizer) for i in chosen), self._combine)
+
+    def _tokens(self, sentence: str, tokenizer: Tokenizer) -> Tokens:
         if self.lowercase and not tokenizer.is_byte_level:
             sentence = sentence.lower()
         return tokenizer.tokenize(spaced(sentence, tokenizer) if self.sentence_space else sentence)
 
-    def _combine(self, values):
+    def _combine(self, values: Values) -> float:
         score = self.reduce(values)
         return score if self.decimals is None else round(score, self.decimals)
 
@@ -106,7 +123,7 @@ class PairPseudoLikelihood(PairMethod):
 
     reduce = staticmethod(total)
 
-    def positions(self, first, second):
+    def positions(self, first: Tokens, second: Tokens) -> tuple[list[int], list[int]]:
         """Positions in both of the tokens that difflib finds equal, special ones left out."""
         pairs = [
             (i, j)
@@ -126,7 +143,7 @@ class DifferingTokens(PairMethod):
 
     reduce = staticmethod(mean_log)
 
-    def positions(self, first, second):
+    def positions(self, first: Tokens, second: Tokens) -> tuple[list[int], list[int]]:
         """Positions in both of the tokens that difflib does not find equal."""
         changes = [change for change in matcher(first, second).get_opcodes() if change[0] != "equal"]
         return (
@@ -136,21 +153,23 @@ class DifferingTokens(PairMethod):
 
 
 @dataclass(frozen=True)
-class PLL:
+class PLL(Method):
     """Sum of ln P over all tokens of the sentence, each masked alone; at most 0."""
 
     name = "pll"
     source = "Salazar et al. 2020"
 
-    def recipes(self, example, tokenizer):
+    def recipes(self, example: Example, tokenizer: Tokenizer) -> list[Recipe]:
         """One Recipe per option."""
         return [self._recipe(tokenizer.tokenize(whole_text(example, one)), tokenizer) for one in example.options]
 
-    def _recipe(self, tokens, tokenizer):
-        rows = [masked_row(tokens, i, self.masked(tokens, i), tokenizer) for i in tokens.ordinary]
-        return Recipe(tuple(rows), total)
+    reduce = staticmethod(total)  # from the readings of a sentence to its score
 
-    def masked(self, tokens, position):
+    def _recipe(self, tokens: Tokens, tokenizer: Tokenizer) -> Recipe:
+        rows = [masked_row(tokens, i, self.masked(tokens, i), tokenizer) for i in tokens.ordinary]
+        return Recipe(tuple(rows), self.reduce)
+
+    def masked(self, tokens: Tokens, position: int) -> set[int]:
         """The positions that are masked while one is read."""
         return {position}
 
@@ -162,25 +181,25 @@ class PLLWordL2R(PLL):
     name = "pll_word_l2r"
     source = "Kauf & Ivanova 2023"
 
-    def masked(self, tokens, position):
+    def masked(self, tokens: Tokens, position: int) -> set[int]:
         """The positions that are masked while one is read."""
         word = tokens.words[position]
         return {position} | {i for i, other in enumerate(tokens.words) if i > position and other == word is not None}
 
 
 @dataclass(frozen=True)
-class AUL:
+class AUL(Method):
     """Mean ln P over all tokens of the sentence, none of them masked; at most 0."""
 
     name = "aul"
     source = "Kaneko & Bollegala 2022"
-    weighted = False
+    weighted: ClassVar[bool] = False
 
-    def recipes(self, example, tokenizer):
+    def recipes(self, example: Example, tokenizer: Tokenizer) -> list[Recipe]:
         """One Recipe per option."""
         return [self._recipe(tokenizer.tokenize(whole_text(example, one))) for one in example.options]
 
-    def _recipe(self, tokens):
+    def _recipe(self, tokens: Tokens) -> Recipe:
         reads = tuple((i, tokens.ids[i]) for i in tokens.ordinary)
         return Recipe((Row("masked", tokens.ids, reads, tokens.segments, weighted=self.weighted),), mean_log)
 
@@ -193,20 +212,20 @@ class AULA(AUL):
     weighted = True
 
 
-def whole_text(example, option):
+def whole_text(example: Example, option: Option) -> str:
     """The text of an option with its context: the context filled, the two joined by a space, or the sentence."""
     if example.task == "intrasentence":
         return filled_context(example, option)[0]
     return f"{example.context} {option.sentence}" if example.context else option.sentence
 
 
-def option_tokens(example, option, tokenizer):
+def option_tokens(example: Example, option: Option, tokenizer: Tokenizer) -> tuple[Tokens, list[int], int]:
     """(tokens of context and option, positions of the option's, which reach beyond the context, how many straddle)."""
     tokens, border = tokenizer.tokenize(whole_text(example, option)), len(example.context)
     positions = [i for i in tokens.ordinary if tokens.offsets[i][1] > border]
     return tokens, positions, tokens.straddling(border)
 
 
-def matcher(first, second):
+def matcher(first: Tokens, second: Tokens) -> SequenceMatcher:
     """difflib's matcher of two token sequences, special tokens included, as released."""
     return SequenceMatcher(None, list(map(str, first.ids)), list(map(str, second.ids)))

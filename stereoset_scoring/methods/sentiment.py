@@ -2,26 +2,29 @@
 
 from dataclasses import dataclass
 
+from stereoset_scoring.methods.method import Method
 from stereoset_scoring.methods.reductions import only
 from stereoset_scoring.planning.rows import Recipe, Row
 from stereoset_scoring.questions.attribute import filled_context
+from stereoset_scoring.questions.examples import Example, Option
+from stereoset_scoring.questions.tokens import Tokenizer
 
 NEGATIVE = 0  # where the engine puts the class that the checkpoint names negative
 
 
 @dataclass(frozen=True)
-class Sentiment:
+class Sentiment(Method):
     """ln P(negative) of the option, by a sentiment classifier; at most 0. A context with a BLANK is filled."""
 
     name = "sentiment"
     source = "Nadeem et al. 2021, §5.3"
     head = "sentiment"
 
-    def recipes(self, example, tokenizer):
+    def recipes(self, example: Example, tokenizer: Tokenizer) -> list[Recipe]:
         """One Recipe per option."""
         return [self._recipe(example, option, tokenizer) for option in example.options]
 
-    def _recipe(self, example, option, tokenizer):
+    def _recipe(self, example: Example, option: Option, tokenizer: Tokenizer) -> Recipe:
         text = option.sentence
         if example.task == "intrasentence":
             text, _ = filled_context(example, option)

@@ -11,6 +11,7 @@ from transformers import XLNetModel
 
 from stereoset_scoring import load_scorer
 from stereoset_scoring.checkpoints.checkpoint import Checkpoint
+from stereoset_scoring.checkpoints.opening import Loading
 from stereoset_scoring.methods.next_sentence import NextSentence
 
 # (file of scores, its model, options)
@@ -69,7 +70,7 @@ def test_a_mean_over_padding_gives_the_scores_of_the_released_batches_of_eight(o
     rows, expected = oracle(PADDED)
     oracles = shared / "oracles"
     source = Checkpoint(
-        oracles / "models" / "gpt2", dtype="float64", next_sentence_head=oracles / "nsp" / "gpt2.safetensors"
+        oracles / "models" / "gpt2", Loading(dtype="float64"), next_sentence_head=oracles / "nsp" / "gpt2.safetensors"
     )
     model, pad = source.head("next_sentence").engine.model, source.tokenizer.hub.vocab_size
     pairs = [

@@ -1,0 +1,114 @@
+"""Who stands for whom: what a scorer asks of a source of heads, and what a run asks of a scorer."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from stereoset_scoring.planning.job import Job
+from stereoset_scoring.planning.rows import Row, Values
+from stereoset_scoring.questions.tokens import Tokenizer
+
+if TYPE_CHECKING:  # they import torch, which takes seconds
+    from stereoset_scoring.checkpoints.heads import Head
+    from stereoset_scoring.checkpoints.next_sentence_head import HeadSpec
+
+
+class Rows(Protocol):
+    """Rows of a data set, in any layout that `read_example` reads: a list of mappings, or a Dataset."""
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Mapping[str, Any]]: ...
+    def __getitem__(self, index: int, /) -> Mapping[str, Any]: ...
+
+
+class Named(Protocol):
+    """What a task is scored by: a method, or a baseline's rule; a dataclass, whose fields are its options."""
+
+    name: ClassVar[str]
+
+
+class Origin(Protocol):
+    """Where scores come from, as a record says it.
+
+    Attributes:
+        name: hub id, folder, or what else tells it from others.
+        family: the kind of model, "baseline" where there is none.
+        revision: branch, tag or commit that was asked for.
+        commit: the hub's commit that the files come from.
+        next_sentence_head: the path of a trained head.
+        tokenizer: the model's.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def family(self) -> str: ...
+    @property
+    def revision(self) -> str | None: ...
+    @property
+    def commit(self) -> str | None: ...
+    @property
+    def next_sentence_head(self) -> str | None: ...
+    @property
+    def tokenizer(self) -> Tokenizer | None: ...
+
+
+class Source(Origin, Protocol):
+    """A model with its heads: a checkpoint, or one in memory.
+
+    Attributes:
+        device: where the model's inputs go.
+        trained: how its next-sentence head was trained, where it has such a one.
+    """
+
+    @property
+    def tokenizer(self) -> Tokenizer: ...
+    @property
+    def device(self) -> Any: ...
+    @property
+    def trained(self) -> "HeadSpec | None": ...
+
+    def head(self, name: str) -> "Head":
+        """A head by its name, such as "masked".
+
+        Raises:
+            MissingHead: if there is no such head.
+            Refusal: if it cannot be loaded.
+        """
+
+
+class Scores(Protocol):
+    """What a run asks of a scorer, be there a model or not.
+
+    Attributes:
+        preset: the bundle of options that is asked for.
+        max_tokens: how many tokens a batch holds, where there are any.
+    """
+
+    @property
+    def source(self) -> Origin: ...
+    @property
+    def preset(self) -> str | None: ...
+    @property
+    def max_tokens(self) -> int | None: ...
+
+    def method(self, task: str) -> Named:
+        """What scores a task."""
+
+    def fallback(self, task: str) -> str | None:
+        """Why a task is not scored by its usual default, in words; None where it is, or another was asked for."""
+
+    def unanswerable(self, data: Mapping[str, Rows]) -> dict[str, str]:
+        """The data sets of which no row can be scored: {name: the reason}."""
+
+    def unscorable(self, dataset: Rows) -> dict[int, str]:
+        """The rows that cannot be scored for what they hold: {index: the reason}."""
+
+    def plan_all(self, data: Mapping[str, Rows]) -> dict[str, Job]:
+        """The Jobs of several data sets: {name: Job}."""
+
+    def evaluating(self, heads: Iterable[str]) -> AbstractContextManager[None]:
+        """Within, what the heads' models need to be asked."""
+
+    def log_probs(self, units: Sequence[Sequence[Row]]) -> Values:
+        """ln P of the reads of the rows of a batch of units, which ask one head: a list for each row, in order."""
