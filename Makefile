@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 LAUNCH = .venv/bin/accelerate launch --num_machines 1 --num_processes 1 --mixed_precision no --dynamo_backend no
-# Percent of the lines that the tests reach: a little below what was measured.
+# Percent of the lines that the tests have to reach.
 FLOOR = 90
 
 .DEFAULT_GOAL := help

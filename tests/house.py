@@ -18,15 +18,27 @@ def _dotted(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imports_of(path: Path) -> set[str]:
-    """All that a file imports anywhere, inside functions too: "torch", "transformers.AutoModel", a module of ours."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def imports_of(path: Path, annotations: bool = True) -> set[str]:
+    """All that a file imports anywhere, inside functions too: "torch", "transformers.AutoModel", a module of ours.
+
+    Args:
+        path: the file.
+        annotations: whether to count what is imported under TYPE_CHECKING, for annotations alone.
+    """
+    tree, found = ast.parse(path.read_text(encoding="utf-8")), set()
+    for node in ast.walk(tree if annotations else _Running().visit(tree)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             found |= {_one(f"{_origin(node, path)}.{alias.name}") for alias in node.names}
     return found
+
+
+class _Running(ast.NodeTransformer):
+    """A tree without what type checkers alone read."""
+
+    def visit_If(self, node):
+        return None if ast.unparse(node.test).endswith("TYPE_CHECKING") else self.generic_visit(node)
 
 
 def _origin(node: ast.ImportFrom, path: Path) -> str:

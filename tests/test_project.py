@@ -87,10 +87,10 @@ def room_of(module):
     return module.partition(".")[2].partition(".")[0]
 
 
-def arrows(package):
-    """{module: the modules of the package that it imports}."""
+def arrows(package, annotations=True):
+    """{module: the modules of the package that it imports}; see `imports_of`."""
     known = modules(package)
-    return {module: imports_of(path) & known.keys() for module, path in known.items()}
+    return {module: imports_of(path, annotations) & known.keys() for module, path in known.items()}
 
 
 def rooms_of_checkout():
@@ -115,7 +115,8 @@ def test_nothing_imports_upwards():
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_module_imports_itself_in_a_circle(package):
-    tuple(TopologicalSorter(arrows(package)).static_order())  # raises CycleError, which names the circle
+    # Two modules of a room may name each other's classes in annotations; CycleError names the circle.
+    tuple(TopologicalSorter(arrows(package, annotations=False)).static_order())
 
 
 def test_no_room_imports_itself_in_a_circle():
