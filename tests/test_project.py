@@ -27,7 +27,7 @@ FLOORS = (
     ("checkpoints",),
     ("files",),
     ("processes",),
-    ("reading", "scorer", "baselines", "training", "sample"),
+    ("reading", "roles", "scorer", "baselines", "training", "sample"),
     ("runs",),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
