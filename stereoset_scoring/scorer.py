@@ -17,7 +17,7 @@ from stereoset_scoring.methods.registry import (
     heads_of,
     preset_named,
 )
-from stereoset_scoring.planning.job import make_job
+from stereoset_scoring.planning.plan import make_job
 from stereoset_scoring.questions.examples import read_example
 from stereoset_scoring.reading import score_here
 from stereoset_scoring.refusal import Refusal
@@ -233,7 +233,7 @@ class Scorer:
 
     def log_probs(self, units):
         """ln P of the reads of the rows of a batch of units, which ask one head: a list for each row, in order."""
-        return self.source.head(units[0][0].head).engine.log_probs(units)
+        return self.source.head(units[0].rows[0].head).engine.log_probs(units)
 
     @contextmanager
     def evaluating(self, heads):

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain, islice
 
 import torch
 
@@ -115,14 +116,10 @@ class Engine:
         Raises:
             MemoryError: if a row alone does not fit into memory.
         """
-        return self.budget.spend(units, self.length, self._log_probs_of_units)
-
-    def length(self, unit):
-        """How many tokens a unit takes of a batch."""
-        return sum(len(row.ids) for row in unit)
+        return self.budget.spend(units, self._log_probs_of_units)
 
     def _log_probs_of_units(self, units):
-        rows = [row for unit in units for row in unit]
+        rows = [row for unit in units for row in unit.rows]
         if len({len(row.ids) for row in rows}) == 1 or self.padding_is_inert:
             return self._log_probs(rows)
         found = {}
@@ -138,17 +135,26 @@ class Engine:
 
     @staticmethod
     def _read(chunks, places, reads, among=None):
-        """Of logits at N places, in chunks (n, V), ln P of what reads[i] names: [(place, token), …] of row i."""
+        """ln P, in nats, of what is read of each row.
+
+        Args:
+            chunks: the logits at the N places, in order, as tensors (n, V) of which no two need be there at once.
+            places: the N places.
+            reads: of each row, what is read: [(place, token), …].
+            among: the tokens that share the probability; None for the whole vocabulary.
+        """
         index = {place: n for n, place in enumerate(places)}
-        flat = torch.tensor([(index[place], token) for of_row in reads for place, token in of_row])  # (R, 2)
-        values, start = torch.empty(len(flat), dtype=torch.float64), 0
+        at = torch.tensor([index[place] for place, _ in chain.from_iterable(reads)])  # (R,)
+        tokens = torch.tensor([token for _, token in chain.from_iterable(reads)])  # (R,)
+        values = torch.empty(len(at), dtype=torch.float64)
+        first = 0  # place of the chunk at hand
         for logits in chunks:
-            here = (flat[:, 0] >= start) & (flat[:, 0] < start + len(logits))
-            at, tokens = (flat[here] - torch.tensor([start, 0])).to(logits.device).unbind(1)
-            values[here] = _log_probs_of(logits, at, tokens, among).to(values)
-            start += len(logits)
-        read = iter(values.tolist())
-        return [[next(read) for _ in of_row] for of_row in reads]
+            here = (first <= at) & (at < first + len(logits))  # (R,): what is read in this chunk
+            where, what = (at[here] - first).to(logits.device), tokens[here].to(logits.device)
+            values[here] = _log_probs_of(logits, where, what, among).to(values)
+            first += len(logits)
+        in_order = iter(values.tolist())
+        return [list(islice(in_order, len(of_row))) for of_row in reads]
 
     def logits(self, rows, places):
         """The outputs at the N (row, position) places, in chunks (n, V)."""

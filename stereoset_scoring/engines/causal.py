@@ -35,25 +35,23 @@ class CausalEngine(LanguageModelEngine):
         window = getattr(self.model.config.get_text_config(), "sliding_window", None)
         return window is None or len(row.ids) <= window
 
-    def length(self, unit):
-        """As Engine; a packed unit takes the tokens of its tree."""
-        packed = len(unit) > 1 and self.shares_prefixes
-        return len(pack([row.ids for row in unit]).ids) if packed else super().length(unit)
+    def log_probs(self, units):
+        """As Engine; where a later trial took back that trees may be computed, those that were planned are not."""
+        return super().log_probs(units if self.shares_prefixes else [unit.unpacked() for unit in units])
 
     def _log_probs_of_units(self, units):
-        short = all(self._is_inside_window(row) for unit in units for row in unit)
-        if self.shares_prefixes and short and any(len(unit) > 1 for unit in units):
+        rows = [row for unit in units for row in unit.rows]
+        shared = len(rows) > len(units) and all(unit.pack for unit in units)
+        if shared and all(map(self._is_inside_window, rows)):
             return self._log_probs_of_packs(units)
         return super()._log_probs_of_units(units)
 
     @torch.no_grad()
     def _log_probs_of_packs(self, units):
-        packs = [pack([row.ids for row in unit]) for unit in units]
-        reads = [
-            [((b, path[position]), token) for position, token in row.reads]
-            for b, (unit, tree) in enumerate(zip(units, packs, strict=True))
-            for row, path in zip(unit, tree.paths, strict=True)
-        ]
+        packs, reads = [unit.pack for unit in units], []
+        for b, unit in enumerate(units):
+            for row, path in zip(unit.rows, unit.pack.paths, strict=True):
+                reads.append([((b, path[position]), token) for position, token in row.reads])
         places = sorted({place for of_row in reads for place, _ in of_row})
         where = tuple(torch.tensor(places).unbind(1))  # (N,), (N,)
         return self._read(self._projected(self.packed_inputs(packs), where), places, reads)

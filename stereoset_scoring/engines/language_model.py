@@ -3,7 +3,15 @@
 import torch
 
 from stereoset_scoring.engines.base import Engine, widened
-from stereoset_scoring.engines.projection import LOGITS, is_plain, logits_at, logits_of, seen_by, states_and_end
+from stereoset_scoring.engines.projection import (
+    LOGITS,
+    is_plain,
+    logits_at,
+    logits_in_chunks,
+    logits_of,
+    seen_by,
+    states_and_end,
+)
 
 
 class LanguageModelEngine(Engine):
@@ -13,7 +21,7 @@ class LanguageModelEngine(Engine):
 
     def log_probs(self, units):
         """As Engine; where the logits of a batch would be many, they are computed in parts."""
-        tokens = len(units) * max(map(self.length, units))
+        tokens = len(units) * max(unit.tokens for unit in units)
         if tokens > self._places_at_once and not self.ends_in_its_projection:
             self.budget.lower(self._places_at_once)
         return super().log_probs(units)
@@ -29,8 +37,8 @@ class LanguageModelEngine(Engine):
     def _projected(self, inputs, where):
         count = len(where[0])
         if count <= self._places_at_once or not self.ends_in_its_projection:
-            return logits_at(self.model, inputs, where, count)
-        return logits_at(self.model, inputs, where, self._places_at_once, self._room())
+            return [logits_at(self.model, inputs, where)]
+        return logits_in_chunks(self.model, inputs, where, self._places_at_once, self._room())
 
     def _room(self):
         """Memory for the logits of one chunk, the same for all; None where the projection takes none."""

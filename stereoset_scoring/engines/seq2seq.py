@@ -42,12 +42,8 @@ class Seq2SeqEngine(LanguageModelEngine):
         _, projects = self.lone_states(self.inputs([shortest]))
         return Trial(max(encoder, decoder), False, self.sharing == Sharing.PASSES, projects)
 
-    def length(self, unit):
-        """As Engine; each decoder holds all that its encoder says."""
-        return len(unit) * max(row.tokens for row in unit)
-
     def _log_probs_of_units(self, units):
-        return self._log_probs([row for unit in units for row in unit])
+        return self._log_probs([row for unit in units for row in unit.rows])
 
     @torch.no_grad()
     def _log_probs(self, rows):

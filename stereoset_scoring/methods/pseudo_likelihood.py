@@ -1,4 +1,7 @@
-"""Masked language models: sums over the tokens of a whole sentence, each masked in its turn."""
+"""Masked language models: sums over the tokens of a whole sentence, each masked in its turn.
+
+Each method declares by `reduce` how the readings of an option become its score; a subclass may declare another.
+"""
 
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
@@ -19,6 +22,8 @@ class PseudoLikelihood:
     name = "pseudo_likelihood"
     source = "Nangia et al. 2020, §3; Nadeem et al. 2021, §6.1"
 
+    reduce = staticmethod(total)
+
     def recipes(self, example, tokenizer):
         """One Recipe per option."""
         unmodified = self._outside_attribute if example.task == "intrasentence" else self._context
@@ -26,7 +31,7 @@ class PseudoLikelihood:
 
     def _recipe(self, tokens, positions, straddling, tokenizer):
         rows = [masked_row(tokens, position, {position}, tokenizer) for position in positions]
-        return Recipe(tuple(rows), total, straddling)
+        return Recipe(tuple(rows), self.reduce, straddling)
 
     def _outside_attribute(self, example, option, tokenizer):
         tokens, attribute, straddling = attribute_tokens(example, option, tokenizer)
@@ -49,6 +54,8 @@ class MaskedConditional:
     name = "conditional"
     source = "Salazar et al. 2020, of the option alone, as in the Portuguese StereoSet"
 
+    reduce = staticmethod(mean_log)
+
     def recipes(self, example, tokenizer):
         """One Recipe per option of an intersentence example."""
         return [self._recipe(example, option, tokenizer) for option in example.options]
@@ -57,7 +64,7 @@ class MaskedConditional:
         tokens, positions, straddling = option_tokens(example, option, tokenizer)
         context = range(tokens.ordinary[0], positions[0]) if positions else range(0)
         rows = [replace(masked_row(tokens, i, {i}, tokenizer), optional=context) for i in positions]
-        return Recipe(tuple(rows), mean_log, straddling)
+        return Recipe(tuple(rows), self.reduce, straddling)
 
 
 @dataclass(frozen=True)
@@ -142,13 +149,15 @@ class PLL:
     name = "pll"
     source = "Salazar et al. 2020"
 
+    reduce = staticmethod(total)
+
     def recipes(self, example, tokenizer):
         """One Recipe per option."""
         return [self._recipe(tokenizer.tokenize(whole_text(example, one)), tokenizer) for one in example.options]
 
     def _recipe(self, tokens, tokenizer):
         rows = [masked_row(tokens, i, self.masked(tokens, i), tokenizer) for i in tokens.ordinary]
-        return Recipe(tuple(rows), total)
+        return Recipe(tuple(rows), self.reduce)
 
     def masked(self, tokens, position):
         """The positions that are masked while one is read."""
@@ -176,13 +185,15 @@ class AUL:
     source = "Kaneko & Bollegala 2022"
     weighted = False
 
+    reduce = staticmethod(mean_log)
+
     def recipes(self, example, tokenizer):
         """One Recipe per option."""
         return [self._recipe(tokenizer.tokenize(whole_text(example, one))) for one in example.options]
 
     def _recipe(self, tokens):
         reads = tuple((i, tokens.ids[i]) for i in tokens.ordinary)
-        return Recipe((Row("masked", tokens.ids, reads, tokens.segments, weighted=self.weighted),), mean_log)
+        return Recipe((Row("masked", tokens.ids, reads, tokens.segments, weighted=self.weighted),), self.reduce)
 
 
 @dataclass(frozen=True)
