@@ -4,10 +4,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-REFUSALS = (ValueError, OSError, MemoryError)
+REFUSALS: tuple[type[Exception], ...] = (ValueError, OSError, MemoryError)
 
 
-def run(command: Callable[[], object], *refusals: type[Exception]) -> None:
+def run(command: Callable[[], int | None], *refusals: type[Exception]) -> None:
     """Run a command as a process does, and leave with its status if it has one; a refusal is one line and status 1.
 
     Args:

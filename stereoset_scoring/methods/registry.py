@@ -1,7 +1,7 @@
 """The table of methods by kind of model and task, and the presets that bundle their options."""
 
 from dataclasses import fields
-from typing import get_args
+from typing import Any, get_args
 
 from stereoset_scoring.methods.causal import (
     CausalLikelihood,
@@ -63,7 +63,7 @@ _MULTILINGUAL_BOS = {"bos": "released", "bos_text": "<|endoftext|>"}
 _MULTILINGUAL_PAIR = {**_MULTILINGUAL_BOS, "border": "length"}
 # preset -> method -> the options that reproduce somebody's released code; of a task's methods, in the order of METHODS,
 # the first one that the preset holds is its default.
-PRESETS = {
+PRESETS: dict[str, dict[Any, dict[str, Any]]] = {
     "stereoset": {
         MaskedLikelihood: {**_PASTED, "sentence_space": True},
         PermutationLikelihood: _PASTED,
