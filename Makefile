@@ -27,6 +27,7 @@ test: lint suite
 lint: .venv/installed
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
+	.venv/bin/mypy
 
 suite: .venv/installed
 	.venv/bin/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
@@ -44,7 +45,7 @@ benchmark: .venv-benchmark/installed
 	.venv-benchmark/bin/python benchmarks/run.py
 
 clean:
-	rm -rf .venv .venv-compat .venv-benchmark build runs *.egg-info .coverage* .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-compat .venv-benchmark build runs *.egg-info .coverage* .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps are newer than what the environments were made from.

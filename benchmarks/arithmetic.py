@@ -47,15 +47,15 @@ def multiply_adds(matrices, load):
 
 def useful_load(job):
     """The Load that a job cannot do without: distinct tokens without padding, the head where something is read."""
-    return sum((_load_of_unit([job.rows[i] for i in unit]) for batch in job.batches for unit in batch), Load())
+    return sum((_load_of_unit(unit) for batch in job.batches for unit in batch), Load())
 
 
-def _load_of_unit(rows):
+def _load_of_unit(unit):
     """The Load of rows that share their beginnings: as a tree of tokens where a token sees its ancestors only."""
-    if rows[0].head != "causal":
-        return sum((Load(len(row.ids), len(row.ids) ** 2, len(_places(row))) for row in rows), Load())
-    tree = pack([row.ids for row in rows])
-    read = {path[place] for row, path in zip(rows, tree.paths, strict=True) for place in _places(row)}
+    if unit.rows[0].head != "causal":
+        return sum((Load(len(row.ids), len(row.ids) ** 2, len(_places(row))) for row in unit.rows), Load())
+    tree = unit.pack or pack([row.ids for row in unit.rows])
+    read = {path[place] for row, path in zip(unit.rows, tree.paths, strict=True) for place in _places(row)}
     return Load(len(tree.ids), sum(position + 1 for position in tree.positions), len(read))
 
 

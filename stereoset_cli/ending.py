@@ -6,10 +6,10 @@ from pathlib import Path
 
 from stereoset_scoring.refusal import name_extra
 
-REFUSALS = (ValueError, OSError, MemoryError)
+REFUSALS: tuple[type[Exception], ...] = (ValueError, OSError, MemoryError)
 
 
-def run(command: Callable[[], object], *refusals: type[Exception]) -> None:
+def run(command: Callable[[], int | None], *refusals: type[Exception]) -> None:
     """Run a command as a process does, and leave with its status if it has one; a refusal is one line and status 1.
 
     So is a module that is missing, where an extra of the installation brings it.

@@ -83,7 +83,7 @@ def _union(shares):
 def _read(scorer, job, batches, progress, keep=None, keep_going=False, between=lambda: None):
     """(values, failures) of some batches of units, see `read_everywhere`."""
     values, failures = {}, {}
-    total = sum(len(unit) for batch in batches for unit in batch)
+    total = sum(len(unit.rows) for batch in batches for unit in batch)
     title = progress if isinstance(progress, str) else "scoring"
     with scorer.evaluating(job.heads), tqdm(total=total, unit="row", desc=title, disable=not progress) as bar:
         for batch in batches:
@@ -96,7 +96,7 @@ def _read(scorer, job, batches, progress, keep=None, keep_going=False, between=l
                     keep(found)
             values.update(found)
             failures.update((index, _words(error)) for index, error in failed.items())
-            bar.update(sum(map(len, batch)))
+            bar.update(sum(len(unit.rows) for unit in batch))
             between()
     return values, failures
 
@@ -104,12 +104,12 @@ def _read(scorer, job, batches, progress, keep=None, keep_going=False, between=l
 def _read_batch(scorer, job, batch):
     """(values, errors) of a batch; where it fails as a whole, of each of its rows for itself."""
     try:
-        read = scorer.log_probs([[job.rows[i] for i in unit] for unit in batch])
+        read = scorer.log_probs(batch)
     except Exception as error:  # of any make: the model's code may be anybody's
-        indices = [i for unit in batch for i in unit]
-        if len(indices) == 1:
-            return {}, {indices[0]: error}
-        parts = [_read_batch(scorer, job, [[i]]) for i in indices]
+        rows = [alone for unit in batch for alone in unit.alone()]
+        if len(rows) == 1:
+            return {}, {rows[0].indices[0]: error}
+        parts = [_read_batch(scorer, job, [alone]) for alone in rows]
         values = {i: of_row for found, _ in parts for i, of_row in found.items()}
         errors = {i: reason for _, failed in parts for i, reason in failed.items()}
         if not errors:
@@ -120,7 +120,7 @@ def _read_batch(scorer, job, batch):
                 raise
             raise Unreadable(f"{scorer.source.name} fails on every text that was tried: {_words(error)}") from error
         return values, errors
-    found = dict(zip((i for unit in batch for i in unit), read, strict=True))
+    found = dict(zip((i for unit in batch for i in unit.indices), read, strict=True))
     errors = {i: ArithmeticError(NO_NUMBER) for i, of_row in found.items() if any(map(isnan, of_row))}
     return {i: of_row for i, of_row in found.items() if i not in errors}, errors
 

@@ -20,9 +20,11 @@ from stereoset_scoring.methods.registry import (
     heads_of,
     preset_named,
 )
-from stereoset_scoring.planning.job import Job, make_job
+from stereoset_scoring.planning.job import Job
 from stereoset_scoring.planning.lengths import Limits, fitted
-from stereoset_scoring.planning.rows import Recipe, Row, Values
+from stereoset_scoring.planning.plan import make_job
+from stereoset_scoring.planning.rows import Recipe, Values
+from stereoset_scoring.planning.units import Unit
 from stereoset_scoring.questions.examples import Example, read_example
 from stereoset_scoring.reading import score_here
 from stereoset_scoring.refusal import MissingHead, Refusal
@@ -277,9 +279,9 @@ class Scorer:
         """The Jobs of several data sets: {name: Job} of {name: rows}; see `plan`."""
         return {name: self.plan(rows) for name, rows in data.items()}
 
-    def log_probs(self, units: Sequence[Sequence[Row]]) -> Values:
+    def log_probs(self, units: Sequence[Unit]) -> Values:
         """ln P of the reads of the rows of a batch of units, which ask one head: a list for each row, in order."""
-        return self._head(units[0][0].head).engine.log_probs(units)
+        return self._head(units[0].rows[0].head).engine.log_probs(units)
 
     @contextmanager
     def evaluating(self, heads: Iterable[str]) -> Iterator[None]:

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain, islice
 from typing import Any
 
 import torch
@@ -14,9 +15,9 @@ from stereoset_scoring.engines.first_calls import make_first_calls
 from stereoset_scoring.engines.padding import pad
 from stereoset_scoring.engines.trials import Trial, length_of, may_change_between
 from stereoset_scoring.planning.rows import Row
+from stereoset_scoring.planning.units import Unit
 from stereoset_scoring.refusal import Refusal
 
-Unit = Sequence[Row]  # rows of which what they share may be computed once
 Groups = Sequence[Sequence[Row]]  # the rows of each example
 Place = tuple[int, int]  # (row, position)
 Inputs = dict[str, Any]  # of a transformers model
@@ -127,14 +128,10 @@ class Engine(ABC):
         Raises:
             MemoryError: if a row alone does not fit into memory.
         """
-        return self.budget.spend(units, self.length, self._log_probs_of_units)
-
-    def length(self, unit: Unit) -> int:
-        """How many tokens a unit takes of a batch."""
-        return sum(len(row.ids) for row in unit)
+        return self.budget.spend(units, self._log_probs_of_units)
 
     def _log_probs_of_units(self, units: Sequence[Unit]) -> list[list[float]]:
-        rows = [row for unit in units for row in unit]
+        rows = [row for unit in units for row in unit.rows]
         if len({len(row.ids) for row in rows}) == 1 or self.padding_is_inert:
             return self._log_probs(rows)
         found: dict[int, list[float]] = {}
@@ -150,17 +147,26 @@ class Engine(ABC):
 
     @staticmethod
     def _read(chunks, places, reads, among=None):
-        """Of logits at N places, in chunks (n, V), ln P of what reads[i] names: [(place, token), …] of row i."""
+        """ln P, in nats, of what is read of each row.
+
+        Args:
+            chunks: the logits at the N places, in order, as tensors (n, V) of which no two need be there at once.
+            places: the N places.
+            reads: of each row, what is read: [(place, token), …].
+            among: the tokens that share the probability; None for the whole vocabulary.
+        """
         index = {place: n for n, place in enumerate(places)}
-        flat = torch.tensor([(index[place], token) for of_row in reads for place, token in of_row])  # (R, 2)
-        values, start = torch.empty(len(flat), dtype=torch.float64), 0
+        at = torch.tensor([index[place] for place, _ in chain.from_iterable(reads)])  # (R,)
+        tokens = torch.tensor([token for _, token in chain.from_iterable(reads)])  # (R,)
+        values = torch.empty(len(at), dtype=torch.float64)
+        first = 0  # place of the chunk at hand
         for logits in chunks:
-            here = (flat[:, 0] >= start) & (flat[:, 0] < start + len(logits))
-            at, tokens = (flat[here] - torch.tensor([start, 0])).to(logits.device).unbind(1)
-            values[here] = _log_probs_of(logits, at, tokens, among).to(values)
-            start += len(logits)
-        read = iter(values.tolist())
-        return [[next(read) for _ in of_row] for of_row in reads]
+            here = (first <= at) & (at < first + len(logits))  # (R,): what is read in this chunk
+            where, what = (at[here] - first).to(logits.device), tokens[here].to(logits.device)
+            values[here] = _log_probs_of(logits, where, what, among).to(values)
+            first += len(logits)
+        in_order = iter(values.tolist())
+        return [list(islice(in_order, len(of_row))) for of_row in reads]
 
     @abstractmethod
     def logits(self, rows: Sequence[Row], places: Sequence[Place]) -> Iterable[torch.Tensor]:

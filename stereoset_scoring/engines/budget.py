@@ -2,9 +2,15 @@
 
 import gc
 import math
-from itertools import count
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 import torch
+
+from stereoset_scoring.planning.units import Unit
+
+T = TypeVar("T")
 
 # What the libraries below torch say; torch has a class of its own for CUDA's allocator only.
 _SAID = (
@@ -36,59 +42,53 @@ class Budget:
         """Allow no more than this many tokens from now on."""
         self.tokens = min(self.tokens, max(1, tokens))
 
-    def spend(self, units, length, compute):
-        """The values of all rows of some units, in order, computed in as many parts as the budget demands.
+    def spend(self, units: Iterable[Unit], compute: Callable[[list[Unit]], Sequence[T]]) -> list[T]:
+        """The values of all rows of some units, in order, computed in as many passes as the budget demands.
 
         Where memory runs out, the budget is halved, and what failed is computed again in smaller parts: fewer units,
         then the rows of a unit one by one.
 
         Args:
-            units: lists of rows.
-            length: from a unit to the tokens that it takes.
+            units: what one batch of a job holds.
             compute: from units to a value of each of their rows, in order.
 
         Raises:
             MemoryError: if a row alone is too much.
         """
-        rows = [row for unit in units for row in unit]
-        number = count()
-        waiting, values = [[[next(number) for _ in unit] for unit in units]], {}
-
-        def size(unit):
-            return length([rows[i] for i in unit])
-
+        waiting = deque(units)
+        values: list[T] = []
         while waiting:
-            part, *rest = self._parts(waiting.pop(), size)
-            waiting += reversed(rest)
-            found = _unless_out_of_memory(compute, [[rows[i] for i in unit] for unit in part])
+            part = self._next_part(waiting)
+            found = _unless_out_of_memory(compute, part)
             if found is not None:
-                values.update(zip((i for unit in part for i in unit), found, strict=True))
+                values += found
                 continue
             free_memory()
-            taken = len(part) * max(map(size, part))
-            if sum(map(len, part)) == 1:
+            taken = len(part) * max(unit.tokens for unit in part)
+            if len(part) == len(part[0].rows) == 1:
                 raise MemoryError(
                     f"A single row of {taken} tokens does not fit into memory: choose a smaller dtype, or spread the "
                     "model over more devices with a device map."
                 )
             self.lower(taken // 2)
-            waiting.append(part)
-        return [values[i] for i in range(len(rows))]
+            waiting.extendleft(reversed(part if len(part) > 1 else part[0].alone()))
+        return values
 
-    def _parts(self, units, size):
-        """The units in lists that keep the budget: a unit alone, or a row alone, may be larger."""
-        if self.tokens == math.inf:
-            return [units]
-        parts, longest = [], 0
-        for unit in units:
-            for piece in [unit] if len(unit) == 1 or size(unit) <= self.tokens else [[i] for i in unit]:
-                longest = max(longest, size(piece))
-                if parts and (len(parts[-1]) + 1) * longest <= self.tokens:
-                    parts[-1].append(piece)
-                else:
-                    parts.append([piece])
-                    longest = size(piece)
-        return parts
+    def _next_part(self, waiting: deque[Unit]) -> list[Unit]:
+        """Take from those that wait what the budget holds; at least a unit, or a row of one that is too large."""
+        part: list[Unit] = []
+        longest = 0
+        while waiting:
+            first = waiting.popleft()
+            if first.tokens > self.tokens and len(first.rows) > 1:
+                first, *others = first.alone()
+                waiting.extendleft(reversed(others))
+            longest = max(longest, first.tokens)
+            if part and (len(part) + 1) * longest > self.tokens:
+                waiting.appendleft(first)
+                break
+            part.append(first)
+        return part
 
 
 def ran_out_of_memory(error):
@@ -133,7 +133,7 @@ def _free_bytes(device):
     return torch.cuda.mem_get_info(device)[0] + unused
 
 
-def _unless_out_of_memory(compute, units):
+def _unless_out_of_memory(compute: Callable[[list[Unit]], Sequence[T]], units: list[Unit]) -> Sequence[T] | None:
     """compute(units); None where memory ran out, the error and all that its frames hold being gone by then."""
     try:
         return compute(units)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import torch
 
-from stereoset_scoring.engines.base import Groups, Inputs, Unit
+from stereoset_scoring.engines.base import Groups, Inputs
 from stereoset_scoring.engines.language_model import LanguageModelEngine
 from stereoset_scoring.engines.padding import pad, visibility
 from stereoset_scoring.engines.trials import (
@@ -19,6 +19,7 @@ from stereoset_scoring.engines.trials import (
 )
 from stereoset_scoring.planning.packing import Pack, pack
 from stereoset_scoring.planning.rows import Row
+from stereoset_scoring.planning.units import Unit
 
 
 class CausalEngine(LanguageModelEngine):
@@ -47,25 +48,23 @@ class CausalEngine(LanguageModelEngine):
         window = getattr(self.model.config.get_text_config(), "sliding_window", None)
         return window is None or len(row.ids) <= window
 
-    def length(self, unit: Unit) -> int:
-        """As Engine; a packed unit takes the tokens of its tree."""
-        packed = len(unit) > 1 and self.shares_prefixes
-        return len(pack([row.ids for row in unit]).ids) if packed else super().length(unit)
+    def log_probs(self, units: Sequence[Unit]) -> list[list[float]]:
+        """As Engine; where a later trial took back that trees may be computed, those that were planned are not."""
+        return super().log_probs(units if self.shares_prefixes else [unit.unpacked() for unit in units])
 
     def _log_probs_of_units(self, units: Sequence[Unit]) -> list[list[float]]:
-        short = all(self._is_inside_window(row) for unit in units for row in unit)
-        if self.shares_prefixes and short and any(len(unit) > 1 for unit in units):
+        rows = [row for unit in units for row in unit.rows]
+        shared = len(rows) > len(units) and all(unit.pack for unit in units)
+        if shared and all(map(self._is_inside_window, rows)):
             return self._log_probs_of_packs(units)
         return super()._log_probs_of_units(units)
 
     @torch.no_grad()
     def _log_probs_of_packs(self, units: Sequence[Unit]) -> list[list[float]]:
-        packs = [pack([row.ids for row in unit]) for unit in units]
-        reads = [
-            [((b, path[position]), token) for position, token in row.reads]
-            for b, (unit, tree) in enumerate(zip(units, packs, strict=True))
-            for row, path in zip(unit, tree.paths, strict=True)
-        ]
+        packs, reads = [unit.pack for unit in units if unit.pack is not None], []
+        for b, (unit, tree) in enumerate(zip(units, packs, strict=True)):
+            for row, path in zip(unit.rows, tree.paths, strict=True):
+                reads.append([((b, path[position]), token) for position, token in row.reads])
         places = sorted({place for of_row in reads for place, _ in of_row})
         numbers, nodes = torch.tensor(places).unbind(1)  # (N,), (N,)
         return self._read(self._projected(self.packed_inputs(packs), (numbers, nodes)), places, reads)

@@ -5,10 +5,21 @@ from collections.abc import Iterable, Sequence
 
 import torch
 
-from stereoset_scoring.engines.base import Engine, Inputs, Place, Unit, widened
-from stereoset_scoring.engines.projection import LOGITS, is_plain, logits_at, logits_of, observed, on, seen_by, told
+from stereoset_scoring.engines.base import Engine, Inputs, Place, widened
+from stereoset_scoring.engines.projection import (
+    LOGITS,
+    is_plain,
+    logits_at,
+    logits_in_chunks,
+    logits_of,
+    observed,
+    on,
+    seen_by,
+    told,
+)
 from stereoset_scoring.engines.trials import alike
 from stereoset_scoring.planning.rows import Row
+from stereoset_scoring.planning.units import Unit
 
 Where = tuple[torch.Tensor, torch.Tensor]  # index tensors (N,), (N,) into a model's output
 
@@ -20,7 +31,7 @@ class LanguageModelEngine(Engine, ABC):
 
     def log_probs(self, units: Sequence[Unit]) -> list[list[float]]:
         """As Engine; where the logits of a batch would be many, they are computed in parts."""
-        tokens = len(units) * max(map(self.length, units))
+        tokens = len(units) * max(unit.tokens for unit in units)
         if tokens > self._places_at_once and not self.ends_in_its_projection:
             self.budget.lower(self._places_at_once)
         return super().log_probs(units)
@@ -39,8 +50,8 @@ class LanguageModelEngine(Engine, ABC):
             return [logits[on(logits, where)]]
         count = len(where[0])
         if count <= self._places_at_once or not self.ends_in_its_projection:
-            return logits_at(self.model, inputs, where, count)
-        return logits_at(self.model, inputs, where, self._places_at_once, self._room())
+            return [logits_at(self.model, inputs, where)]
+        return logits_in_chunks(self.model, inputs, where, self._places_at_once, self._room())
 
     def _room(self) -> torch.Tensor | None:
         """Memory for the logits of one chunk, the same for all; None where the projection takes none."""

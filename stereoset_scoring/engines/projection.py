@@ -41,33 +41,53 @@ def logits_of(output):
     return output.prediction_logits if "prediction_logits" in output else output.logits
 
 
-def logits_at(model, inputs, where, at_once, room=None):
+def logits_at(model, inputs, where):
+    """(N, V) logits at the N places of a batch, whatever the model does after its projection.
+
+    Args:
+        model: a language model.
+        inputs: its inputs.
+        where: index tensors (N,), (N,) into its output.
+    """
+    logits, _ = _first_logits(model, inputs, where, len(where[0]))
+    return logits
+
+
+def logits_in_chunks(model, inputs, where, at_once, room=None):
     """Yield (n, V) logits at the N places of a batch, at_once of them at a time; one's memory may be the next one's.
 
     Args:
-        model: a language model that does nothing after its projection, see `told`, or at_once is N.
+        model: a language model that does nothing after its projection, see `told`.
         inputs: its inputs.
         where: index tensors (N,), (N,) into its output.
-        at_once: how many places are projected at a time.
-        room: (at_once, V) memory for them, where N is more and the projection `is_plain`; None for new memory.
+        at_once: how many places are projected at a time, fewer than N.
+        room: (at_once, V) memory for them, where the projection `is_plain`; None for new memory.
     """
-    projection, later = model.get_output_embeddings(), []
+    projection = model.get_output_embeddings()
+    logits, states = _first_logits(model, inputs, where, at_once if room is None else 0)
+    if room is None:
+        yield logits
+    del logits
+    for some in states.tensor_split(math.ceil(len(states) / at_once)):
+        yield projection(some) if room is None else _projected_into(room, projection, some)
+
+
+def _first_logits(model, inputs, where, count):
+    """(logits (count, V) at the first of N places, states (N - count, H) at the others, which the model leaves out).
+
+    Where the model has no one projection to look into, it computes all logits, and no states are left over.
+    """
+    rest = None
 
     def first_places(hidden):
+        nonlocal rest
         states = hidden[on(hidden, where)]  # (B, T, H) -> (N, H)
-        first = at_once if room is None else 0
-        rest = states[first:]
-        if len(rest):
-            later.extend(rest.tensor_split(math.ceil(len(rest) / at_once)))
-        return states[:first]
+        rest = states[count:]
+        return states[:count]
 
-    with seen_by(projection, first_places) as done:
+    with seen_by(model.get_output_embeddings(), first_places) as done:
         logits = logits_of(model(**inputs))
-    if room is None:
-        yield logits if done else logits[on(logits, where)]
-    del logits
-    for states in later:
-        yield projection(states) if room is None else _projected_into(room, projection, states)
+    return (logits, rest) if done else (logits[on(logits, where)], rest)
 
 
 def is_plain(projection):

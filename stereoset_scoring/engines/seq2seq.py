@@ -6,13 +6,14 @@ from typing import Any
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from stereoset_scoring.engines.base import Groups, Inputs, Unit, places_and_reads
+from stereoset_scoring.engines.base import Groups, Inputs, places_and_reads
 from stereoset_scoring.engines.language_model import LanguageModelEngine
 from stereoset_scoring.engines.padding import pad
 from stereoset_scoring.engines.sharing import DECODER, ENCODER, Sharing, decoder_of, tried_sharing
 from stereoset_scoring.engines.trials import Trial, length_of
 from stereoset_scoring.planning.batching import in_passes
 from stereoset_scoring.planning.rows import GREEDY, Row
+from stereoset_scoring.planning.units import Unit
 from stereoset_scoring.questions.tokens import start_of
 
 
@@ -45,12 +46,8 @@ class Seq2SeqEngine(LanguageModelEngine):
         _, selects, projects = self.lone_states(self.inputs([shortest]))
         return Trial(max(encoder, decoder), False, self.sharing == Sharing.PASSES, selects, projects)
 
-    def length(self, unit: Unit) -> int:
-        """As Engine; each decoder holds all that its encoder says."""
-        return len(unit) * max(row.tokens for row in unit)
-
     def _log_probs_of_units(self, units: Sequence[Unit]) -> list[list[float]]:
-        return self._log_probs([row for unit in units for row in unit])
+        return self._log_probs([row for unit in units for row in unit.rows])
 
     @torch.no_grad()
     def _log_probs(self, rows: Sequence[Row]) -> list[list[float]]:

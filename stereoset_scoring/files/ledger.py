@@ -12,11 +12,16 @@ import hashlib
 import json
 import os
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 SYNC = 2  # seconds that a machine's sudden death may cost; the process's own death costs the batch at hand
 SUFFIX = ".jsonl"
+
+Identity = Mapping[str, Any]  # ready for JSON
+Rows = dict[int, list[float]]  # index of a row in its job -> its values in nats
 
 
 class Ledger:
@@ -30,23 +35,25 @@ class Ledger:
         damaged: how many lines `read` had to leave out.
     """
 
-    def __init__(self, folder, identities):
+    def __init__(self, folder: str | Path, identities: Mapping[str, Identity]):
         self.folder = Path(folder)
         self.damaged = 0
         self._identities = {config: {"config": config, **identity} for config, identity in identities.items()}
         self._configs = {_digest(identity): config for config, identity in self._identities.items()}
         self._digests = {config: digest for digest, config in self._configs.items()}
-        self._file, self._synced = None, 0.0
+        self._file: int | None = None
+        self._synced = 0.0
 
-    def read(self):
+    def read(self) -> dict[str, Rows]:
         """What the files of the folder hold: {config: {index of a row: its values}}.
 
         Raises:
             ValueError: if they are of another run; the message says what differs.
             OSError: if they cannot be read.
         """
-        found = {config: {} for config in self._identities}
-        described, strangers = {}, []
+        found: dict[str, Rows] = {config: {} for config in self._identities}
+        described: dict[str, Identity] = {}
+        strangers: list[str] = []
         self.damaged = 0
         for path in sorted(self.folder.glob(f"*{SUFFIX}")):
             for record in self._records(path):
@@ -65,7 +72,7 @@ class Ledger:
             )
         return found
 
-    def open(self):
+    def open(self) -> None:
         """Begin a file of this process's own.
 
         Raises:
@@ -77,7 +84,7 @@ class Ledger:
             self._write({"of": self._digests[config], "identity": identity})
         self._sync()
 
-    def add(self, config, values):
+    def add(self, config: str, values: Mapping[int, Sequence[float]]) -> None:
         """Record the values of some rows: {index: values}.
 
         Raises:
@@ -95,13 +102,13 @@ class Ledger:
                 str(self.folder),
             ) from error
 
-    def close(self):
+    def close(self) -> None:
         """End this process's file; what was recorded stays."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
 
-    def remove(self):
+    def remove(self) -> None:
         """Delete the files of the folder, and the folder where nothing else is in it."""
         self.close()
         for path in self.folder.glob(f"*{SUFFIX}"):
@@ -109,7 +116,7 @@ class Ledger:
         if self.folder.is_dir() and not any(self.folder.iterdir()):
             self.folder.rmdir()
 
-    def _records(self, path):
+    def _records(self, path: Path) -> Iterator[dict[str, Any]]:
         """The sound records of a file; the others are counted."""
         *lines, rest = path.read_bytes().split(b"\n")
         self.damaged += bool(rest)
@@ -120,17 +127,23 @@ class Ledger:
             else:
                 self.damaged += 1
 
-    def _write(self, record):
+    def _write(self, record: Mapping[str, Any]) -> None:
         text = json.dumps(record, separators=(",", ":")).encode()
         line = _checksum(text).encode() + b" " + text + b"\n"
         while line:
-            line = line[os.write(self._file, line) :]
+            line = line[os.write(self._open_file, line) :]
 
-    def _sync(self):
-        os.fsync(self._file)
+    def _sync(self) -> None:
+        os.fsync(self._open_file)
         self._synced = time.monotonic()
 
-    def _difference(self, other):
+    @property
+    def _open_file(self) -> int:
+        if self._file is None:
+            raise RuntimeError("Nothing can be recorded before the ledger is opened, or after it is closed.")
+        return self._file
+
+    def _difference(self, other: Identity | None) -> str:
         """In what another identity differs, in words."""
         if other is None:
             return "its description is damaged"
@@ -142,7 +155,7 @@ class Ledger:
         )
 
 
-def set_aside(folder):
+def set_aside(folder: str | Path) -> Path | None:
     """Rename a folder, if it is there, such that nothing of it is lost or read; returns the new path, or None."""
     folder = Path(folder)
     aside = next(path for n in range(1, 10**6) if not (path := folder.with_name(f"{folder.name}-{n}")).exists())
@@ -152,11 +165,11 @@ def set_aside(folder):
         return None
 
 
-def _checksum(text):
+def _checksum(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()[:16]
 
 
-def _digest(identity):
+def _digest(identity: Identity) -> str:
     return _checksum(json.dumps(identity, sort_keys=True).encode())
 
 
@@ -170,5 +183,5 @@ def _differing(there, here):
             yield name, one, other
 
 
-def _short(value):
+def _short(value: Any) -> Any:
     return value[:16] if isinstance(value, str) and len(value) == 64 else value

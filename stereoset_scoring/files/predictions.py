@@ -7,15 +7,20 @@ and so on beside them. A further key "partial" says of what part of the data the
 """
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from stereoset_scoring.files.store import read_json, write_json
 from stereoset_scoring.refusal import Refusal
 
 PARTIAL = "partial"
 
+Row = Mapping[str, Any]  # of the data set, in any layout that `read_example` reads
 
-def write_predictions(path, scores, partial=None):
+
+def write_predictions(path: str | Path, scores: Mapping[str, Mapping[str, float]], partial: str | None = None) -> None:
     """Write scores atomically.
 
     Args:
@@ -35,7 +40,7 @@ def write_predictions(path, scores, partial=None):
     write_json(path, content | ({PARTIAL: partial} if partial else {}))
 
 
-def read_predictions(path):
+def read_predictions(path: str | Path) -> tuple[dict[str, dict[str, float]], str | None]:
     """Scores from a file in the layout, whoever wrote it.
 
     Returns:
@@ -48,21 +53,23 @@ def read_predictions(path):
     content = read_json(path)
     if not isinstance(content, Mapping):
         raise Refusal(f"{path} is not in StereoSet's layout: give a mapping of tasks to lists of id and score.")
-    partial = content.pop(PARTIAL, None)
+    partial = content.get(PARTIAL)
     if partial is not None and (not isinstance(partial, str) or not partial.strip()):
         raise Refusal(f"{path} does not say under {PARTIAL!r} what part was scored: give a text, or leave it out.")
-    if not content:
+    by_config = {config: _by_id(path, config, entries) for config, entries in content.items() if config != PARTIAL}
+    if not by_config:
         raise Refusal(f"{path} holds no scores: give at least one task.")
-    by_config = {config: _by_id(path, config, entries) for config, entries in content.items()}
     return by_config, None if partial is None else printable(partial)
 
 
-def printable(text):
+def printable(text: str) -> str:
     """A text of a file in one line: what a terminal would obey instead of showing it is spelled out."""
     return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
 
 
-def align(by_id, rows, partial=False, subset=False):
+def align(
+    by_id: Mapping[str, float], rows: Sequence[Row], partial: bool = False, subset: bool = False
+) -> tuple[Sequence[Row], list[list[float]]]:
     """Rows and their scores, side by side.
 
     Args:
@@ -97,36 +104,35 @@ def align(by_id, rows, partial=False, subset=False):
     return rows, [[by_id[option] for option in ids] for ids in options]
 
 
-def option_ids(row):
+def option_ids(row: Row) -> list[str]:
     """The ids of a row's options, in order."""
     sentences = row["sentences"]
     return list(sentences["id"]) if isinstance(sentences, Mapping) else [option["id"] for option in sentences]
 
 
-def _by_id(path, config, entries):
+def _by_id(path: str | Path, config: str, entries: Any) -> dict[str, float]:
     if not isinstance(entries, list) or not all(map(_is_record, entries)):
         raise Refusal(f"{path}: {config!r} is not a list of records with id and score: see StereoSet's layout.")
     pairs = [(entry["id"], entry["score"]) for entry in entries]
     by_id = dict(pairs)
     if len(by_id) != len(pairs):
-        seen = set()
-        doubled = next(option for option, _ in pairs if option in seen or seen.add(option))
+        doubled = next(option for option, times in Counter(option for option, _ in pairs).items() if times > 1)
         raise Refusal(f"{path}: {config!r} scores option {doubled!r} twice: keep one of the two.")
     _check_numbers(path, config, pairs)
     return by_id
 
 
-def _is_record(entry):
+def _is_record(entry: Any) -> bool:
     return isinstance(entry, Mapping) and isinstance(entry.get("id"), str) and "score" in entry
 
 
-def _check_numbers(path, config, pairs):
+def _check_numbers(path: str | Path, config: str, pairs: Iterable[tuple[str, Any]]) -> None:
     for option, score in pairs:
         if not _is_number(score):
             raise Refusal(f"{path}: {config!r} gives option {option!r} the score {score!r:.80}: give a number.")
 
 
-def _is_number(score):
+def _is_number(score: Any) -> bool:
     """Whether a score is a number, and no larger than a float."""
     if not isinstance(score, (int, float)) or isinstance(score, bool):
         return False

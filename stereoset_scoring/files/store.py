@@ -3,15 +3,17 @@
 import json
 import os
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from stereoset_scoring.files.lock import Held, Lock
 from stereoset_scoring.refusal import Refusal
 
 
 @contextmanager
-def claimed(folder):
+def claimed(folder: str | Path) -> Iterator[None]:
     """Make a folder, if need be, and keep it for this process until the end of the block, or of the process.
 
     Raises:
@@ -35,7 +37,7 @@ def claimed(folder):
         lock.release()
 
 
-def read_json(path):
+def read_json(path: str | Path) -> Any:
     """What a file of JSON says.
 
     Raises:
@@ -49,14 +51,14 @@ def read_json(path):
             raise Refusal(f"{path} is not sound JSON ({error}): give a whole file of JSON.") from None
 
 
-def _without_doubles(pairs):
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names):
         raise ValueError(f"the key {next(name for name in names if names.count(name) > 1)!r} stands twice")
     return dict(pairs)
 
 
-def write_json(path, content):
+def write_json(path: str | Path, content: Any) -> None:
     """Write content as JSON, atomically: whoever reads the path sees the old file or the new one.
 
     Raises:
@@ -77,7 +79,7 @@ def write_json(path, content):
         raise
 
 
-def _umask():
+def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask

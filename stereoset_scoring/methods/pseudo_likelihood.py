@@ -1,4 +1,7 @@
-"""Masked language models: sums over the tokens of a whole sentence, each masked in its turn."""
+"""Masked language models: sums over the tokens of a whole sentence, each masked in its turn.
+
+Each method declares by `reduce` how the readings of an option become its score; a subclass may declare another.
+"""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -25,6 +28,8 @@ class PseudoLikelihood(Method):
     name = "pseudo_likelihood"
     source = "Nangia et al. 2020, §3; Nadeem et al. 2021, §6.1"
 
+    reduce = staticmethod(total)
+
     def recipes(self, example: Example, tokenizer: Tokenizer) -> list[Recipe]:
         """One Recipe per option."""
         unmodified = self._outside_attribute if example.task == "intrasentence" else self._context
@@ -32,7 +37,7 @@ class PseudoLikelihood(Method):
 
     def _recipe(self, tokens: Tokens, positions: Sequence[int], straddling: int, tokenizer: Tokenizer) -> Recipe:
         rows = [masked_row(tokens, position, {position}, tokenizer) for position in positions]
-        return Recipe(tuple(rows), total, straddling)
+        return Recipe(tuple(rows), self.reduce, straddling)
 
     def _outside_attribute(
         self, example: Example, option: Option, tokenizer: Tokenizer
@@ -57,6 +62,8 @@ class MaskedConditional(Method):
     name = "conditional"
     source = "Salazar et al. 2020, of the option alone, as in the Portuguese StereoSet"
 
+    reduce = staticmethod(mean_log)
+
     def recipes(self, example: Example, tokenizer: Tokenizer) -> list[Recipe]:
         """One Recipe per option of an intersentence example."""
         return [self._recipe(example, option, tokenizer) for option in example.options]
@@ -65,7 +72,7 @@ class MaskedConditional(Method):
         tokens, positions, straddling = option_tokens(example, option, tokenizer)
         context = range(tokens.ordinary[0], positions[0]) if positions else range(0)
         rows = [replace(masked_row(tokens, i, {i}, tokenizer), optional=context) for i in positions]
-        return Recipe(tuple(rows), mean_log, straddling)
+        return Recipe(tuple(rows), self.reduce, straddling)
 
 
 @dataclass(frozen=True)
@@ -159,11 +166,11 @@ class PLL(Method):
     name = "pll"
     source = "Salazar et al. 2020"
 
+    reduce = staticmethod(total)
+
     def recipes(self, example: Example, tokenizer: Tokenizer) -> list[Recipe]:
         """One Recipe per option."""
         return [self._recipe(tokenizer.tokenize(whole_text(example, one)), tokenizer) for one in example.options]
-
-    reduce = staticmethod(total)  # from the readings of a sentence to its score
 
     def _recipe(self, tokens: Tokens, tokenizer: Tokenizer) -> Recipe:
         rows = [masked_row(tokens, i, self.masked(tokens, i), tokenizer) for i in tokens.ordinary]
@@ -195,13 +202,15 @@ class AUL(Method):
     source = "Kaneko & Bollegala 2022"
     weighted: ClassVar[bool] = False
 
+    reduce = staticmethod(mean_log)
+
     def recipes(self, example: Example, tokenizer: Tokenizer) -> list[Recipe]:
         """One Recipe per option."""
         return [self._recipe(tokenizer.tokenize(whole_text(example, one))) for one in example.options]
 
     def _recipe(self, tokens: Tokens) -> Recipe:
         reads = tuple((i, tokens.ids[i]) for i in tokens.ordinary)
-        return Recipe((Row("masked", tokens.ids, reads, tokens.segments, weighted=self.weighted),), mean_log)
+        return Recipe((Row("masked", tokens.ids, reads, tokens.segments, weighted=self.weighted),), self.reduce)
 
 
 @dataclass(frozen=True)

@@ -43,26 +43,26 @@ class Row:
     start: int | None = None
 
     @property
-    def tokens(self):
+    def tokens(self) -> int:
         """How many tokens the model reads for this row alone, the decoder's start token among them."""
         return len(self.ids) + self.decoder_tokens
 
     @property
-    def decoder_tokens(self):
+    def decoder_tokens(self) -> int:
         """How many tokens the decoder reads; 0 where there is none."""
         return 0 if self.decoder is None else 1 + len(self.decoder)
 
     @property
-    def input(self):
+    def input(self) -> "Row":
         """All that decides the model's output: rows with equal inputs are computed once."""
         return replace(self, reads=(), optional=range(0), following=())
 
     @property
-    def whole(self):
+    def whole(self) -> "Row":
         """The row with what follows."""
         return replace(self, ids=self.ids + self.following, following=())
 
-    def without(self, count):
+    def without(self, count: int) -> "Row":
         """The row without the first ids of its optional context, as many as count says and there are."""
         left_out = self.optional[:count]
         if not left_out:

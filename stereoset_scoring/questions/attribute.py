@@ -2,13 +2,14 @@
 
 import re
 import string
+from collections.abc import Sequence
 
-from stereoset_scoring.questions.examples import BLANK
+from stereoset_scoring.questions.examples import BLANK, Example, Option
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
-def aligned_fillers(example, option):
+def aligned_fillers(example: Example, option: Option) -> list[str]:
     """What fills each BLANK of the context, in order.
 
     The stored word where there is one (translations); else the option's sentence is laid over the context,
@@ -25,13 +26,13 @@ def aligned_fillers(example, option):
     return list(fits.groups()) if fits else [released_word(example, option)] * (len(parts) - 1)
 
 
-def _between(text, left, right):
+def _between(text: str, left: str, right: str) -> str:
     """What stands between the two ends of a text; "" where it does not have them, or nothing stands there."""
     fits = len(text) > len(left) + len(right) and text.startswith(left) and text.endswith(right)
     return text[len(left) : len(text) - len(right)] if fits else ""
 
 
-def released_word(example, option):
+def released_word(example: Example, option: Option) -> str:
     """The attribute as StereoSet's released code takes it: a word by its place, less punctuation.
 
     The index of the last context token that holds BLANK, both texts split at single spaces; all 32 ASCII
@@ -53,12 +54,12 @@ def released_word(example, option):
     return word
 
 
-def filled_context(example, option):
+def filled_context(example: Example, option: Option) -> tuple[str, tuple[int, int]]:
     """The context with an option's fillers in it, and the first one's place: (text, (start, end)); see `fill`."""
     return fill(example.context, aligned_fillers(example, option))
 
 
-def fill(context, fillers):
+def fill(context: str, fillers: Sequence[str]) -> tuple[str, tuple[int, int]]:
     """The context with every BLANK filled, and the first filler's place in it.
 
     Returns:

@@ -1,7 +1,8 @@
 """A context association test as the scorer sees it, read from any layout in which it is published."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 BLANK = "BLANK"
 GOLD_LABELS = ("anti-stereotype", "stereotype", "unrelated")  # in the order of the data set's ClassLabel
@@ -40,14 +41,14 @@ class Example:
     direction: str = "stereo"
 
     @property
-    def task(self):
+    def task(self) -> str:
         """By its context: with a BLANK "intrasentence", without one "intersentence", empty "pairs"."""
         if not self.context:
             return "pairs"
         return "intrasentence" if BLANK in self.context else "intersentence"
 
 
-def as_pair(row):
+def as_pair(row: Mapping[str, Any]) -> dict[str, Any]:
     """The pair of an example's stereotype and anti-stereotype, without a context (Nangia et al. 2020, Table 2).
 
     Args:
@@ -63,7 +64,7 @@ def as_pair(row):
     return {**row, "context": "", "direction": "stereo", "sentences": pair}
 
 
-def read_example(row):
+def read_example(row: Mapping[str, Any]) -> Example:
     """A row of the data set, or of StereoSet's JSON files, as an Example.
 
     Args:
@@ -92,7 +93,7 @@ def read_example(row):
     return example
 
 
-def gold_labels(row):
+def gold_labels(row: Mapping[str, Any]) -> list[str]:
     """The names of the gold labels of a row's options, in order; the row in any layout that `read_example` reads.
 
     Raises:
@@ -107,7 +108,7 @@ def gold_labels(row):
     return [label if isinstance(label, str) else GOLD_LABELS[label] for label in labels]
 
 
-def options_of(row):
+def options_of(row: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """The options of a row as a list of mappings, whichever way round its layout has them."""
     sentences = row["sentences"]
     if not isinstance(sentences, Mapping):

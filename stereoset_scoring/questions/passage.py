@@ -4,8 +4,8 @@ from functools import cache
 
 
 @cache
-def xlnet_passage():
+def xlnet_passage() -> str:
     """The text that transformers ships for this purpose, without its last two markers, as in the released code."""
     from transformers import TextGenerationPipeline
 
-    return TextGenerationPipeline.XL_PREFIX.replace("</s> <eos>", "")
+    return str(TextGenerationPipeline.XL_PREFIX).replace("</s> <eos>", "")

@@ -1,9 +1,11 @@
 """From text to token ids: a hub tokenizer, and the few questions that methods put to it."""
 
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+from typing import Any
 
 from stereoset_scoring.questions.spelling import mark_of, spans, words
 from stereoset_scoring.questions.vocabulary import check_vocabulary
@@ -45,16 +47,16 @@ class Tokens:
     words: tuple[int | None, ...]
 
     @property
-    def ordinary(self):
+    def ordinary(self) -> list[int]:
         """Positions of the tokens that are the text's own."""
         return [i for i, special in enumerate(self.special) if not special]
 
-    def within(self, start, end):
+    def within(self, start: int, end: int) -> range:
         """Positions of the tokens that hold any of the characters start to end: a range, maybe empty."""
         inside = [i for i, (a, b) in enumerate(self.offsets) if max(a, start) < min(b, end)]
         return range(inside[0], inside[-1] + 1) if inside else range(0)
 
-    def straddling(self, border):
+    def straddling(self, border: int) -> int:
         """How many tokens hold characters, other than white space, from both sides of a place in the text."""
         return sum(
             bool(a < border < b and self.text[a:border].strip() and self.text[border:b].strip())
@@ -103,12 +105,12 @@ class Tokenizer:
         Refusal: if it has no vocabulary of its own.
     """
 
-    def __init__(self, hub_tokenizer, config=None):
+    def __init__(self, hub_tokenizer: Any, config: Any = None):
         check_vocabulary(hub_tokenizer)
         self.hub = hub_tokenizer
         self.config = config
 
-    def tokenize(self, text, special=True):
+    def tokenize(self, text: str, special: bool = True) -> Tokens:
         """Tokenize a text, once, with offsets; with the tokenizer's own special tokens or without.
 
         Raises:
@@ -128,7 +130,7 @@ class Tokenizer:
             tuple(encoding.word_ids()),
         )
 
-    def _tokenize_by_spelling(self, text, special):
+    def _tokenize_by_spelling(self, text: str, special: bool) -> Tokens:
         """`tokenize` for a tokenizer in Python, which gives no offsets: they are found by walking along the text."""
         pieces = self._read(self.hub.tokenize, text)
         places = spans(text, pieces, self.hub.unk_token)
@@ -151,16 +153,16 @@ class Tokenizer:
         )
 
     @cached_property
-    def _prefix_of_python(self):
+    def _prefix_of_python(self) -> int:
         """How many special tokens a tokenizer in Python puts before a text."""
         return self._read(self.hub.build_inputs_with_special_tokens, [_NO_ID]).index(_NO_ID)
 
     @cached_property
-    def _mark(self):
+    def _mark(self) -> str | None:
         """How the pieces show the words that they belong to; tokenizers without a vocabulary's file have none."""
         return mark_of(self.hub.get_vocab()) if type(self.hub).vocab_files_names else None
 
-    def _encoding(self, text, pair=None, **options):
+    def _encoding(self, text: str, pair: str | None = None, **options: Any) -> Any:
         """What the hub tokenizer makes of a text, or of two.
 
         Raises:
@@ -175,7 +177,7 @@ class Tokenizer:
             )
         return encoding
 
-    def _read(self, how, text, *more, **options):
+    def _read(self, how: Callable[..., Any], text: Any, *more: Any, **options: Any) -> Any:
         """What the hub tokenizer says of a text.
 
         Raises:
@@ -189,7 +191,7 @@ class Tokenizer:
                 f"({(str(error).splitlines() or [type(error).__name__])[0].rstrip('.')})."
             ) from error
 
-    def _known(self, ids, text):
+    def _known(self, ids: Sequence[int], text: str) -> tuple[int, ...]:
         """The ids of a text's tokens.
 
         Raises:
@@ -202,7 +204,9 @@ class Tokenizer:
             )
         return tuple(ids)
 
-    def encode(self, text, pair=None, longest=None):
+    def encode(
+        self, text: str, pair: str | None = None, longest: int | None = None
+    ) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
         """(ids, segments) of a text, or of two texts as the tokenizer joins them, with special tokens.
 
         Where a longest length is given, the ends of the texts are cut to fit it, the longer text first.
@@ -213,16 +217,16 @@ class Tokenizer:
         encoding = self._encoding(text, pair, **how)
         return self._known(encoding["input_ids"], text), _segments(encoding)
 
-    def encode_bare(self, text):
+    def encode_bare(self, text: str) -> tuple[int, ...]:
         """The ids of a text without special tokens."""
         return self._known(self._read(self.hub.encode, text, add_special_tokens=False), text)
 
-    def decode(self, ids):
+    def decode(self, ids: Sequence[int]) -> str:
         """The text of some ids."""
         return self.hub.decode(ids)
 
     @cached_property
-    def mask(self):
+    def mask(self) -> tuple[int, str]:
         """(id, text) of the mask token.
 
         Raises:
@@ -236,7 +240,7 @@ class Tokenizer:
         return self.hub.mask_token_id, self.hub.mask_token
 
     @cached_property
-    def sentinel(self):
+    def sentinel(self) -> tuple[int, str]:
         """(id, text) of the first sentinel of a T5, which stands for a span that is left out.
 
         Raises:
@@ -252,7 +256,7 @@ class Tokenizer:
         )
 
     @cached_property
-    def has_sentinel(self):
+    def has_sentinel(self) -> bool:
         """Whether there is a sentinel; see `sentinel`."""
         try:
             return self.sentinel is not None
@@ -260,7 +264,7 @@ class Tokenizer:
             return False
 
     @cached_property
-    def has_denoising_mask(self):
+    def has_denoising_mask(self) -> bool:
         """Whether a decoder can be taken to restore what the mask token stands for.
 
         There is a mask token, the model has an embedding for it, and the decoder does not begin as a language model
@@ -275,7 +279,7 @@ class Tokenizer:
         except ValueError:
             return False
 
-    def target(self, text):
+    def target(self, text: str) -> Target:
         """A text as what the model's decoder writes: a Target, in the tokenizer's format for targets.
 
         Raises:
@@ -297,7 +301,7 @@ class Tokenizer:
             )
         return self.as_target(whole[:first], bare, whole[first + len(bare) :])
 
-    def as_target(self, before, ids, after):
+    def as_target(self, before: tuple[int, ...], ids: tuple[int, ...], after: tuple[int, ...]) -> Target:
         """A text's own ids, with what the tokenizer's format puts before and after them, as a Target.
 
         The start token is the configuration's; where it names none, the language code that follows the end of a text
@@ -319,27 +323,27 @@ class Tokenizer:
         return Target(start, before[1:] if before[:1] == (start,) else before, ids)
 
     @cached_property
-    def separators(self):
+    def separators(self) -> tuple[int, int]:
         """Ids of the tokens that separate and close segments: (sep, cls)."""
         return self.hub.sep_token_id, self.hub.cls_token_id
 
     @cached_property
-    def is_byte_level(self):
+    def is_byte_level(self) -> bool:
         """Whether this is a byte-level BPE, in which a word after a space is another token than without."""
         return str(next(iter(self.hub.tokenize(" a")), "")).startswith("Ġ")
 
     @property
-    def unknown_id(self):
+    def unknown_id(self) -> int | None:
         """The id of the unknown token; None where there is none."""
         return self.hub.unk_token_id
 
     @property
-    def has_chat_template(self):
+    def has_chat_template(self) -> bool:
         """Whether the tokenizer comes with a template for conversations."""
         return bool(getattr(self.hub, "chat_template", None))
 
     @cached_property
-    def beginning(self):
+    def beginning(self) -> Beginning:
         """The tokenizer's Beginning: what it puts there itself, else its bos, else its eos, else nothing."""
         prefix = self._prefix
         bos, eos = self.hub.bos_token_id, self.hub.eos_token_id
@@ -352,7 +356,7 @@ class Tokenizer:
         return Beginning((), False, "none")
 
     @property
-    def _prefix(self):
+    def _prefix(self) -> tuple[int, ...]:
         """The special tokens that the tokenizer puts before a text, be it "a" or the first piece that it can read."""
         if not getattr(self.hub, "is_fast", False):
             return self.encode("")[0][: self._prefix_of_python]
@@ -364,7 +368,7 @@ class Tokenizer:
         return ()
 
 
-def start_of(config, *names):
+def start_of(config: Any, *names: str) -> int | None:
     """The token that a decoder starts with, by a model's configuration; None where that names none.
 
     Args:
@@ -379,15 +383,15 @@ def start_of(config, *names):
     return None
 
 
-def _inverted(names):
+def _inverted(names: Mapping[str, int]) -> dict[int, str]:
     return {name: number for number, name in names.items()}
 
 
-def _segments(encoding):
+def _segments(encoding: Any) -> tuple[int, ...] | None:
     segments = encoding.get("token_type_ids")
     return None if segments is None else tuple(segments)
 
 
-def _short(text):
+def _short(text: object) -> str:
     text = str(text)
     return repr(text if len(text) <= 60 else text[:57] + "...")

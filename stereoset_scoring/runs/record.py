@@ -4,7 +4,6 @@ import hashlib
 import json
 import math
 import platform
-import re
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from itertools import combinations
@@ -14,6 +13,7 @@ import stereoset_scoring
 from stereoset_scoring import __version__
 from stereoset_scoring.methods.causal import CausalMethod
 from stereoset_scoring.methods.registry import changed_options
+from stereoset_scoring.questions.configs import split_config
 from stereoset_scoring.questions.examples import options_of, read_example
 
 NEAR = 1e-4  # nats: what batch, padding or machine may move a float32 score by
@@ -197,7 +197,8 @@ def signature(record):
     methods = {}
     for config, task in record["tasks"].items():
         options = ",".join(f"{name}={value}" for name, value in task["options"].items())
-        methods[re.sub("_[a-z]{2}$", "", config)] = task["method"] + (f"({options})" if options else "")
+        name, _ = split_config(config)
+        methods[name] = task["method"] + (f"({options})" if options else "")
     heads = record["model"]["heads"].values()
     parts = {
         **methods,

@@ -4,7 +4,7 @@ import torch
 from transformers import BertConfig, BertForMaskedLM, GPT2Config, GPT2LMHeadModel
 
 from stereoset_scoring.methods.reductions import total
-from stereoset_scoring.planning.job import make_job
+from stereoset_scoring.planning.plan import make_job
 from stereoset_scoring.planning.rows import Recipe, Row
 
 

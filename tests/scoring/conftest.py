@@ -406,6 +406,6 @@ def places_read():
         return sum(len({position for position, _ in row.reads}) for row in rows)
 
     def of_job(job, packed=True):
-        return [sum(of_unit([job.rows[i] for i in unit], packed) for unit in batch) for batch in job.batches]
+        return [sum(of_unit(unit.rows, packed) for unit in batch) for batch in job.batches]
 
     return of_job

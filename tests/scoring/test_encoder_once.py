@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from stereoset_scoring.planning.rows import Row
+from stereoset_scoring.planning.units import unit_of
 
 CLOSE_T5 = 1e-4  # its layer norm and softmax are computed in float32 whatever the model's dtype
 ASKED = [
@@ -55,7 +56,7 @@ def test_encoder_reads_every_distinct_input_once(counted, rows_of, name, task, o
 def test_scores_are_those_of_one_row_at_a_time(scorer_of, rows_of, name, task, options, shared, max_tokens):
     scorer = scorer_of(name, max_tokens=max_tokens, **options)
     job = scorer.plan(rows_of(task))
-    alone = job.scores({i: scorer.log_probs([[row]])[0] for i, row in enumerate(job.rows)})
+    alone = job.scores({i: scorer.log_probs([unit_of([row])])[0] for i, row in enumerate(job.rows)})
     assert scorer.score(rows_of(task)) == [pytest.approx(one, abs=CLOSE_T5) for one in alone]
 
 

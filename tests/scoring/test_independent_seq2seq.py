@@ -481,7 +481,7 @@ def test_options_with_the_same_context_are_encoded_once(asked, rows_of):
         model, tokenizer = asked(name, "float32")
         job = load_scorer(model=model, tokenizer=tokenizer).plan(rows_of(task))
         assert len({row.ids for row in job.rows}) == len(EXAMPLES[task]) < len(job.rows)
-        assert {len({job.rows[i].ids for i in unit}) for batch in job.batches for unit in batch} == {1}
+        assert {len({row.ids for row in unit.rows}) for batch in job.batches for unit in batch} == {1}
 
 
 def test_mask_takes_the_space_before_it_as_in_a_text(asked, rows_of):

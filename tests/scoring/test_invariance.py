@@ -12,6 +12,7 @@ from transformers.activations import NewGELUActivation
 from stereoset_scoring import load_scorer
 from stereoset_scoring.engines.projection import _projected_into
 from stereoset_scoring.planning.packing import pack
+from stereoset_scoring.planning.units import unit_of
 
 KINDS = [
     # checkpoint, task
@@ -42,7 +43,7 @@ def near(scores, dtype="float64"):
 def alone(scorer, rows):
     """Scores with one row of the model at a time."""
     job = scorer.plan(rows)
-    return job.scores({i: scorer.log_probs([[row]])[0] for i, row in enumerate(job.rows)})
+    return job.scores({i: scorer.log_probs([unit_of([row])])[0] for i, row in enumerate(job.rows)})
 
 
 @pytest.mark.parametrize("dtype", CLOSE)
@@ -172,8 +173,8 @@ def test_equal_inputs_are_computed_once(scorer_of, row, name, context, sentences
 @every_kind
 def test_batches_keep_the_budget_and_hold_every_row_once(scorer_of, rows_of, name, task, max_tokens):
     job = scorer_of(name, max_tokens=max_tokens).plan(rows_of(task))
-    assert sorted(i for batch in job.batches for unit in batch for i in unit) == list(range(len(job.rows)))
-    lengths = [[len(pack([job.rows[i].ids for i in unit]).ids) for unit in batch] for batch in job.batches]
+    assert sorted(i for batch in job.batches for unit in batch for i in unit.indices) == list(range(len(job.rows)))
+    lengths = [[len(pack([row.ids for row in unit.rows]).ids) for unit in batch] for batch in job.batches]
     sizes = [len(batch) * max(batch) for batch in lengths]
     assert max(sizes) <= max_tokens
     assert job.padded_tokens == sum(sizes) >= job.forward_tokens == sum(map(sum, lengths))
@@ -256,7 +257,7 @@ def test_half_precision_logits_get_a_float32_softmax(scorer_of, intrasentence, n
         tokens = torch.tensor([[token] for _, token in one.reads])
         expected = logits.detach().float().log_softmax(-1).gather(1, tokens)[:, 0]
         assert expected.isfinite().all()
-        assert engine.log_probs([[one]]) == [pytest.approx(expected.tolist(), abs=1e-5)]
+        assert engine.log_probs([unit_of([one])]) == [pytest.approx(expected.tolist(), abs=1e-5)]
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64"])

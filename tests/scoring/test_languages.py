@@ -7,6 +7,7 @@ import torch
 
 from stereoset_dataset import load_stereoset
 from stereoset_scoring import load_scorer
+from stereoset_scoring.planning.units import unit_of
 from stereoset_scoring.questions.examples import as_pair
 from stereoset_scoring.scorer import Scorer
 
@@ -64,7 +65,7 @@ def scorer(shared):
 def alone(scorer, rows):
     """Scores with one row of the model at a time."""
     job = scorer.plan(rows)
-    return job.scores({i: scorer.log_probs([[one]])[0] for i, one in enumerate(job.rows)})
+    return job.scores({i: scorer.log_probs([unit_of([one])])[0] for i, one in enumerate(job.rows)})
 
 
 def assert_batches_do_not_matter(scorer, rows):

@@ -41,6 +41,7 @@ from stereoset_scoring import load_scorer
 from stereoset_scoring.checkpoints.families import family_of
 from stereoset_scoring.checkpoints.fingerprints import fingerprint
 from stereoset_scoring.planning.rows import Row
+from stereoset_scoring.planning.units import unit_of
 from stereoset_scoring.reading import Unreadable
 from stereoset_scoring.refusal import Refusal
 
@@ -291,7 +292,7 @@ def test_longest_input_is_what_the_model_can_number(scorer_of, name, longest):
     head = source.head(source.family)
     assert head.longest_input == longest
     row = Row(source.family, ids=(5,) * longest, reads=((longest - 1, 5),))
-    assert len(head.engine.log_probs([[row]])[0]) == 1
+    assert len(head.engine.log_probs([unit_of([row])])[0]) == 1
 
 
 def test_head_of_a_class_with_the_wrong_kind_is_refused(folder, tokenizer_of):

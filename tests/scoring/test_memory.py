@@ -26,6 +26,7 @@ from stereoset_scoring.engines.masked import MaskedEngine
 from stereoset_scoring.engines.projection import LOGITS
 from stereoset_scoring.engines.seq2seq import Seq2SeqEngine
 from stereoset_scoring.planning.rows import GREEDY, Row
+from stereoset_scoring.planning.units import unit_of
 
 VOCABULARY = 250_000
 TINY = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
@@ -90,10 +91,10 @@ def test_no_more_logits_are_held_at_a_time_than_allowed(engine, model):
     asked, rows = engine_of(engine, model), rows_of(engine)
     asked.try_out([rows])
     with LargestTensor(asked.model) as seen:
-        found = asked.log_probs([[row] for row in rows])
+        found = asked.log_probs([unit_of([row]) for row in rows])
     assert LOGITS // 2 < seen.largest <= LOGITS < len(rows) * 40 * VOCABULARY
     for row, values in zip(rows[::9], found[::9], strict=True):
-        assert values == pytest.approx(asked.log_probs([[row]])[0], abs=1e-4)
+        assert values == pytest.approx(asked.log_probs([unit_of([row])])[0], abs=1e-4)
 
 
 @pytest.mark.parametrize("factor", ["softcapping", "none"])
@@ -138,8 +139,8 @@ def values_of(scorer, job):
     """The values of each row."""
     values = {}
     for batch in job.batches:
-        found = scorer.log_probs([[job.rows[i] for i in unit] for unit in batch])
-        values.update(zip((i for unit in batch for i in unit), found, strict=True))
+        found = scorer.log_probs(batch)
+        values.update(zip((i for unit in batch for i in unit.indices), found, strict=True))
     return values
 
 
@@ -218,7 +219,8 @@ def test_what_failed_is_free_before_it_is_tried_again():
             raise torch.OutOfMemoryError("CUDA out of memory.")
         return [0.0]
 
-    assert Budget().spend([["a"], ["b"]], len, compute) == [0.0, 0.0]
+    units = [unit_of([Row("masked", (token,), ())]) for token in (5, 6)]
+    assert Budget().spend(units, compute) == [0.0, 0.0]
     assert alive
     assert not any(alive)
 
@@ -235,25 +237,22 @@ def units_and_limits(draw):
 def test_every_row_gets_its_value_for_any_limit_that_holds_the_longest_row(drawn):
     lengths, most, tokens = drawn
     number = count()
-    units = [[(next(number), length) for length in unit] for unit in lengths]
+    units = [unit_of([Row("masked", (next(number),) * length, ()) for length in unit]) for unit in lengths]
     budget, passes = Budget(tokens), []
 
-    def length(unit):
-        return sum(length for _, length in unit)
-
     def compute(units):
-        passes.append(len(units) * max(map(length, units)))
+        passes.append(len(units) * max(unit.tokens for unit in units))
         if passes[-1] > most:
             raise MemoryError
-        return [-row for unit in units for row, _ in unit]
+        return [-row.ids[0] for unit in units for row in unit.rows]
 
     with patch("stereoset_scoring.engines.budget.free_memory"):  # which takes its time
-        assert budget.spend(units, length, compute) == [-row for unit in units for row, _ in unit]
+        assert budget.spend(units, compute) == [-row.ids[0] for unit in units for row in unit.rows]
     failed = [taken for taken in passes if taken > most]
     assert all(later <= earlier // 2 or later <= most for earlier, later in pairwise(failed))
     found, before = budget.tokens, len(passes)
     with patch("stereoset_scoring.engines.budget.free_memory"):
-        budget.spend(units, length, compute)
+        budget.spend(units, compute)
     alone = max(max(unit) for unit in lengths)
     assert all(taken <= max(found, alone) for taken in passes[before:])
 

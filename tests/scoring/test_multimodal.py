@@ -7,6 +7,7 @@ from transformers import CONFIG_MAPPING, PreTrainedConfig
 
 from stereoset_scoring import load_scorer
 from stereoset_scoring.checkpoints.families import MULTIMODAL, family_of
+from stereoset_scoring.planning.units import unit_of
 from stereoset_scoring.refusal import Refusal
 
 CLOSE = 1e-5  # float32, in nats
@@ -104,7 +105,7 @@ def test_paligemma_does_not_see_what_it_is_asked(model_of_kind, tokenizer_of, ro
     scorer = load_scorer(model=model_of_kind("paligemma"), tokenizer=tokenizer_of("gpt2"))
     engine = scorer.source.head("causal").engine
     read = [scorer.plan([row("It was BLANK.", [text])]).rows[-1] for text in ("It was calm and", "It was calm or")]
-    values = [engine.log_probs([[one]])[0] for one in read]
+    values = [engine.log_probs([unit_of([one])])[0] for one in read]
     assert values[0][0] == pytest.approx(values[1][0], abs=CLOSE)
 
 

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from stereoset_scoring.engines.padding import visibility
 from stereoset_scoring.methods.reductions import log_mean_probability, mean_log
 from stereoset_scoring.planning.batching import LARGE_ENOUGH, SIMILAR, by_tokens, side_by_side
-from stereoset_scoring.planning.job import make_job
-from stereoset_scoring.planning.packing import pack
+from stereoset_scoring.planning.packing import joined, pack
+from stereoset_scoring.planning.plan import make_job
 from stereoset_scoring.planning.rows import Recipe, Row
+from stereoset_scoring.planning.units import unit_of
 from stereoset_scoring.questions.attribute import aligned_fillers, fill, released_word
 from stereoset_scoring.questions.examples import Example, Option, read_example
 from stereoset_scoring.questions.tokens import Tokens
@@ -175,7 +176,7 @@ def fake_engine(row):
 @given(st.lists(st.lists(RECIPES, min_size=1, max_size=3), max_size=4), st.integers(4, 40))
 def test_merging_rows_changes_no_value(recipes, max_tokens):
     job = make_job(recipes, max_tokens)
-    values = {i: fake_engine(job.rows[i]) for batch in job.batches for unit in batch for i in unit}
+    values = {i: fake_engine(job.rows[i]) for batch in job.batches for unit in batch for i in unit.indices}
     alone = [[[fake_engine(row) for row in recipe.rows] for recipe in options] for options in recipes]
     assert job.scores(values) == alone
 
@@ -185,7 +186,7 @@ def test_job_asks_every_input_once_and_one_head_per_batch(recipes, max_tokens):
     job = make_job(recipes, max_tokens)
     inputs = [(row.head, row.ids, row.segments) for row in job.rows]
     assert len(set(inputs)) == len(inputs)
-    assert all(len({job.rows[i].head for unit in batch for i in unit}) == 1 for batch in job.batches)
+    assert all(len({job.rows[i].head for unit in batch for i in unit.indices}) == 1 for batch in job.batches)
     assert all(len(set(row.reads)) == len(row.reads) for row in job.rows)
 
 
@@ -245,6 +246,33 @@ def test_a_pack_holds_every_distinct_beginning_once_and_every_row_whole(sequence
     assert all(tree.positions[node] == i for path in tree.paths for i, node in enumerate(path))
 
 
+@given(st.lists(SEQUENCES, min_size=1, max_size=4))
+def test_packs_side_by_side_are_the_pack_of_all_their_rows(groups):
+    assert joined([pack(some) for some in groups]) == pack([one for some in groups for one in some])
+
+
+@given(SEQUENCES, st.data())
+def test_a_unit_without_what_is_known_holds_the_rest_and_the_tree_of_the_rest(sequences, data):
+    known = data.draw(st.sets(st.integers(0, len(sequences))))
+    unit = unit_of([Row("causal", one, ()) for one in sequences], packed=True)
+    rest = unit.without(known)
+    left = [i for i in range(len(sequences)) if i not in known]
+    assert (list(rest.indices) if rest else []) == left
+    if rest:
+        assert [row.ids for row in rest.rows] == [sequences[i] for i in left]
+        assert rest.pack == pack([sequences[i] for i in left])
+        assert rest.tokens == len(rest.pack.ids)
+
+
+@given(SEQUENCES)
+def test_rows_of_a_unit_each_alone_are_all_its_rows_in_order(sequences):
+    unit = unit_of([Row("causal", one, ()) for one in sequences], range(5, 5 + len(sequences)), packed=True)
+    alone = unit.alone()
+    assert [(one.rows, one.indices) for one in alone] == [((row,), (5 + i,)) for i, row in enumerate(unit.rows)]
+    assert [one.tokens for one in alone] == [len(one) for one in sequences]
+    assert unit.unpacked().tokens == sum(map(len, sequences)) >= unit.tokens
+
+
 @given(SEQUENCES)
 def test_a_token_of_a_pack_sees_its_own_beginning_and_nothing_else(sequences):
     tree = pack(sequences)
@@ -257,6 +285,6 @@ def test_a_token_of_a_pack_sees_its_own_beginning_and_nothing_else(sequences):
 @given(st.lists(st.lists(RECIPES, min_size=1, max_size=3), max_size=4), st.integers(4, 40))
 def test_units_whose_beginnings_are_shared_hold_every_row_once_and_keep_the_budget(recipes, max_tokens):
     job = make_job(recipes, max_tokens, shares_prefixes=lambda head: True)
-    assert sorted(i for batch in job.batches for unit in batch for i in unit) == list(range(len(job.rows)))
-    lengths = [[len(pack([job.rows[i].ids for i in unit]).ids) for unit in batch] for batch in job.batches]
+    assert sorted(i for batch in job.batches for unit in batch for i in unit.indices) == list(range(len(job.rows)))
+    lengths = [[len(pack([row.ids for row in unit.rows]).ids) for unit in batch] for batch in job.batches]
     assert all(len(batch) * max(batch) <= max_tokens for batch in lengths)

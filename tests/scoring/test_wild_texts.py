@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from stereoset_scoring.files.predictions import read_predictions, write_predictions
+from stereoset_scoring.planning.units import unit_of
 
 wild = settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
@@ -83,7 +84,7 @@ def test_any_text_is_scored_as_its_rows_one_by_one_or_refused_by_name(opened, na
         assert "'e" in reason  # the example's or the option's id
         return
     job = scorer.plan([row])
-    alone = job.scores({i: scorer.log_probs([[one]])[0] for i, one in enumerate(job.rows)})
+    alone = job.scores({i: scorer.log_probs([unit_of([one])])[0] for i, one in enumerate(job.rows)})
     assert not any(map(math.isnan, scores[0]))
     assert scores[0] == pytest.approx(alone[0], rel=1e-5 if name in ("t5", "mt5") else 1e-9)
 

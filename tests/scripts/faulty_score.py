@@ -40,7 +40,7 @@ def make_faulty():
 
     def faulty(self, units):
         time.sleep(SETTINGS.get("SLOW", 0))
-        if any(row.input in cursed for unit in units for row in unit):
+        if any(row.input in cursed for unit in units for row in unit.rows):
             raise IndexError("index out of range in self")
         return log_probs(self, units)
 

@@ -186,7 +186,7 @@ def broken():
             return jobs
 
         def faulty(self, units):
-            rows = [row for unit in units for row in unit]
+            rows = [row for unit in units for row in unit.rows]
             if values is None and any(row.input in cursed for row in rows):
                 raise IndexError("index out of range in self")
             found = log_probs(self, units)

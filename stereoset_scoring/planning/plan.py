@@ -1,0 +1,121 @@
+"""Making a plan: the recipes of many options turned into distinct rows, units of rows, and batches of units."""
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from stereoset_scoring.planning.batching import by_tokens, in_passes, side_by_side
+from stereoset_scoring.planning.job import Job
+from stereoset_scoring.planning.rows import GREEDY, Recipe, Row
+from stereoset_scoring.planning.units import Unit, joined_units, unit_of
+
+WIDTH = 128  # tokens up to which trees stand side by side: attention, which looks at all of them, still costs little
+
+
+class Kind(NamedTuple):
+    """What the rows of one batch have in common: the head, and how it is asked."""
+
+    head: str
+    among: tuple[int, ...] | None
+    weighted: bool
+    query: bool
+    greedy: bool
+
+
+def make_job(
+    recipes: list[list[Recipe]], max_tokens: int, shares_prefixes: Callable[[str], bool] = lambda head: False
+) -> Job:
+    """A Job from recipes[i][j], option j of example i: equal inputs become one row, rows become batches.
+
+    Args:
+        recipes: as in Job.
+        max_tokens: how many tokens, padding included, a batch may hold.
+        shares_prefixes: whether a head computes the shared beginnings of the rows of a unit once.
+
+    Raises:
+        ValueError: if a row alone is longer than max_tokens.
+    """
+    rows, examples = distinct_rows(recipes)
+    batches: list[list[Unit]] = []
+    for units in _units_by_kind(rows, examples, max_tokens, shares_prefixes):
+        if shares_prefixes(units[0].rows[0].head):
+            units = _side_by_side(units, min(WIDTH, max_tokens))
+        for batch in by_tokens([unit.tokens for unit in units], max_tokens):
+            batches.append([units[i] for i in batch])
+    counts = [computed_tokens(batch) for batch in batches]
+    return Job(recipes, rows, batches, sum(computed for computed, _ in counts), sum(padded for _, padded in counts))
+
+
+def distinct_rows(recipes: Sequence[Sequence[Recipe]]) -> tuple[list[Row], list[int]]:
+    """(the distinct inputs, each a row with all that anybody reads from it; the first example that asks each)."""
+    reads: dict[Row, set[tuple[int, int]]] = defaultdict(set)
+    examples: dict[Row, int] = {}
+    for i, of_example in enumerate(recipes):
+        for row in (row for recipe in of_example for row in recipe.rows):
+            asked = row.input
+            reads[asked].update(row.reads)
+            examples.setdefault(asked, i)
+    return [replace(asked, reads=tuple(sorted(found))) for asked, found in reads.items()], list(examples.values())
+
+
+def computed_tokens(units: Sequence[Unit]) -> tuple[int, int]:
+    """(tokens that the model reads in a batch of units, the same with padding): what is shared counts once.
+
+    Of encoder-decoders, the tokens of every distinct encoder's input and of every row's decoder.
+    """
+    rows = [row for unit in units for row in unit.rows]
+    if rows[0].decoder is None:
+        lengths = [unit.tokens for unit in units]
+        return sum(lengths), len(lengths) * max(lengths)
+    encoders = [len(ids) for ids in {row.ids for row in rows}]
+    decoders = [row.decoder_tokens for row in rows]
+    return sum(encoders) + sum(decoders), _padded_in_passes(encoders) + _padded_in_passes(decoders)
+
+
+def _padded_in_passes(lengths: Sequence[int]) -> int:
+    return sum(len(some) * max(lengths[i] for i in some) for some in in_passes(lengths))
+
+
+def _units_by_kind(
+    rows: Sequence[Row], examples: Sequence[int], max_tokens: int, shares_prefixes: Callable[[str], bool]
+) -> Iterable[list[Unit]]:
+    """All rows in units, in lists of those that a batch may hold together."""
+    by_kind: dict[Hashable, list[Unit]] = defaultdict(list)
+    for indices in _sharing(rows, examples, shares_prefixes):
+        first = rows[indices[0]]
+        unit = unit_of([rows[i] for i in indices], indices, shares_prefixes(first.head))
+        for part in [unit] if unit.tokens <= max_tokens else unit.alone():
+            # Units of different numbers of decoders are kept apart: each decoder holds all that its encoder says.
+            decoders = 1 if first.decoder is None else len(part.rows)
+            by_kind[_kind(first), decoders].append(part)
+    return by_kind.values()
+
+
+def _sharing(
+    rows: Sequence[Row], examples: Sequence[int], shares_prefixes: Callable[[str], bool]
+) -> Iterable[list[int]]:
+    """Groups of indices of rows of one kind that share something.
+
+    Decoders share their encoder's input; rows of one example share their beginnings, where the model computes them
+    once; all others stand alone.
+    """
+    groups: dict[Hashable, list[int]] = defaultdict(list)
+    for i, row in enumerate(rows):
+        shared: Hashable = f"row {i}"
+        if row.decoder is not None:
+            shared = row.ids
+        elif shares_prefixes(row.head):
+            shared = examples[i]
+        groups[_kind(row), shared].append(i)
+    return groups.values()
+
+
+def _side_by_side(units: Sequence[Unit], width: int) -> list[Unit]:
+    """Packed units joined to units of about equal size: nothing is padded, and no tree sees another."""
+    groups = side_by_side([unit.tokens for unit in units], width)
+    return [joined_units([units[i] for i in group]) for group in groups]
+
+
+def _kind(row: Row) -> Kind:
+    return Kind(row.head, row.among, row.weighted, row.query, row.decoder is not None and GREEDY in row.decoder)

@@ -1,0 +1,67 @@
+"""Units: the rows that are computed together, with the tree of what they share. What planning hands to engines."""
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+
+from stereoset_scoring.planning.packing import Pack, joined, pack
+from stereoset_scoring.planning.rows import Row
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One row, or rows of which what they share is computed once: their beginnings, or an encoder's input.
+
+    Attributes:
+        rows: the rows; all of them ask one head, in one way.
+        indices: where each of them stands in its job.
+        pack: the tree of their tokens, where their beginnings are shared; None where each is computed for itself.
+    """
+
+    rows: tuple[Row, ...]
+    indices: tuple[int, ...]
+    pack: Pack | None = None
+
+    @cached_property
+    def tokens(self) -> int:
+        """What the unit takes of a batch: its tokens, or its tree's; of decoders, also those that each looks at."""
+        if self.rows[0].decoder is not None:
+            return len(self.rows) * max(row.tokens for row in self.rows)
+        return sum(len(row.ids) for row in self.rows) if self.pack is None else len(self.pack.ids)
+
+    def unpacked(self) -> "Unit":
+        """The unit without its tree."""
+        return self if self.pack is None else replace(self, pack=None)
+
+    def without(self, known: Container[int]) -> "Unit | None":
+        """The unit without the rows whose indices are known; None where nothing is left."""
+        kept = [place for place, i in enumerate(self.indices) if i not in known]
+        if len(kept) == len(self.rows):
+            return self
+        rows, indices = [self.rows[place] for place in kept], [self.indices[place] for place in kept]
+        return unit_of(rows, indices, self.pack is not None) if kept else None
+
+    def alone(self) -> list["Unit"]:
+        """Each row as a unit of its own."""
+        packed = self.pack is not None
+        return [unit_of([row], [i], packed) for row, i in zip(self.rows, self.indices, strict=True)]
+
+
+def unit_of(rows: Sequence[Row], indices: Sequence[int] | None = None, packed: bool = False) -> Unit:
+    """Some rows as a Unit.
+
+    Args:
+        rows: one or more.
+        indices: where they stand in a job; by default, where they stand here.
+        packed: whether their beginnings are shared.
+    """
+    tree = pack([row.ids for row in rows]) if packed else None
+    return Unit(tuple(rows), tuple(range(len(rows)) if indices is None else indices), tree)
+
+
+def joined_units(units: Sequence[Unit]) -> Unit:
+    """Packed units as one, their trees side by side."""
+    rows = chain.from_iterable(unit.rows for unit in units)
+    indices = chain.from_iterable(unit.indices for unit in units)
+    return Unit(tuple(rows), tuple(indices), joined([unit.pack for unit in units if unit.pack is not None]))
