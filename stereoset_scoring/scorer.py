@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stereoset_scoring.checkpoints.fit import check_fit
+from stereoset_scoring.engines.fit import check_fit
 from stereoset_scoring.engines.heap import kept_heap
 from stereoset_scoring.methods.method import Method
 from stereoset_scoring.methods.registry import (

@@ -5,7 +5,7 @@ from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, RobertaConf
 from transformers import T5ForConditionalGeneration as T5
 
 from stereoset_scoring import load_scorer
-from stereoset_scoring.checkpoints.fit import Tables, check_fit, tables_for, tables_of
+from stereoset_scoring.engines.fit import Tables, check_fit, tables_for, tables_of
 from stereoset_scoring.planning.rows import GREEDY, Row
 from stereoset_scoring.refusal import Refusal
 
