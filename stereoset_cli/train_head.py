@@ -22,6 +22,7 @@ from transformers.utils import logging
 
 from stereoset_cli.ending import run
 from stereoset_scoring.checkpoints.next_sentence_head import POOLINGS
+from stereoset_scoring.processes.threads import take_threads
 from stereoset_scoring.training.corpus import Pairs, hold_out, read_documents, split_sentences
 from stereoset_scoring.training.loop import Settings, Training, new_model
 
@@ -31,6 +32,8 @@ def main():
     args = parse_args()
     # Some cores have weights that a pooled output does not depend on.
     accelerator = Accelerator(kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)])
+    if accelerator.num_processes == 1:
+        take_threads()
     logging.set_verbosity_error()
     pairs, held_out = load_pairs(args, accelerator)
     model, tokenizer, fresh = new_model(args.model, args.pooling, args.seed, args.revision, args.trust_remote_code)
