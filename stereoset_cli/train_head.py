@@ -32,10 +32,13 @@ def main():
     from accelerate.utils import DistributedDataParallelKwargs
     from transformers.utils import logging
 
+    from stereoset_scoring.processes.threads import take_threads
     from stereoset_scoring.training.loop import Training, new_model
 
     # Some cores have weights that a pooled output does not depend on.
     accelerator = Accelerator(kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)])
+    if accelerator.num_processes == 1:
+        take_threads()
     logging.set_verbosity_error()
     pairs, held_out = load_pairs(args, accelerator)
     model, tokenizer, fresh = new_model(args.model, args.pooling, args.seed, args.revision, args.trust_remote_code)
