@@ -87,9 +87,11 @@ def hardest(groups: Sequence[Sequence[Row]]) -> list[Row]:
     largest = max(groups, key=lambda group: sum(len(row.ids) for row in group))
     rows = sorted((row for group in groups for row in group), key=length_of)
     middle = rows[len(rows) // 2 :: max(1, len(rows) // 4)]
-    chosen = [rows[-1], *sorted([*largest, *middle], key=length_of, reverse=True), short_one(rows)]
-    distinct = {row.ids: row for row in reversed(chosen)}
-    return list(reversed(distinct.values()))
+    longest, shortest = rows[-1], short_one(rows)
+    between = sorted([*largest, *middle], key=length_of, reverse=True)
+    distinct = {row.ids: row for row in between if row.ids not in (longest.ids, shortest.ids)}
+    last = [] if shortest.ids == longest.ids else [shortest]
+    return [longest, *distinct.values(), *last]
 
 
 def short_one(rows: Sequence[Row]) -> Row:

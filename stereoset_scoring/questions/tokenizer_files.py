@@ -73,6 +73,8 @@ def _fault(name, where, error):
 
 def _folder(name, where):
     """The folder that a checkpoint's files lie in: its own, or the one of its commit in the hub's cache."""
+    if Path(name).is_dir():
+        return Path(name)  # an adapter's has no config.json
     return Path(cached_file(name, "config.json", revision=where.get("revision"))).parent
 
 

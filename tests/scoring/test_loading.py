@@ -344,11 +344,14 @@ BOTH_HEADS = [
 def test_class_with_both_heads_is_in_memory_what_it_is_as_a_folder(
     tmp_path, tokenizer_of, intrasentence, intersentence, architecture, config
 ):
-    in_memory, opened = both_ways(architecture(config).eval(), tokenizer_of("bert"), tmp_path)
+    model = architecture(config).eval()
+    in_memory, opened = both_ways(model, tokenizer_of("bert"), tmp_path)
     assert in_memory.score(intrasentence) == [pytest.approx(one, abs=1e-5) for one in opened.score(intrasentence)]
-    for scorer in (in_memory, opened):  # a sentence-order head is no next-sentence head
+    # A sentence-order head is no next-sentence head: by default another method takes its place.
+    assert in_memory.method("intersentence").name == opened.method("intersentence").name == "pseudo_likelihood"
+    for where in ({"model": model, "tokenizer": tokenizer_of("bert")}, {"name": tmp_path, "device": "cpu"}):
         with pytest.raises(Refusal, match=r"has no next-sentence head: choose another method"):
-            scorer.score(intersentence)
+            load_scorer(**where, method="next_sentence").score(intersentence)
 
 
 def test_language_model_with_a_head_for_choices_beside_is_a_language_model(tmp_path, tokenizer_of, intrasentence):
