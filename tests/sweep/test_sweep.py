@@ -71,5 +71,5 @@ def test_page_has_a_line_for_each_architecture_with_its_worst_deviation():
     ]
     written = page([Variant(llama, 8, trials[:1]), Variant(llama, 128, trials[1:]), Variant(blip, unbuilt="no text")])
     assert "Of 2: 0 right, 1 wrong, 0 refused, 0 failed, 1 not built." in written
-    assert "| llama | causal | causal likelihood | packed | padded | **1e-3** |  |  |" in written
+    assert "| llama | causal | causal likelihood | packed | padded | **0.0002** |  |  |" in written
     assert "| blip | multimodal |  |  |  |  |  | not built: no text |" in written
