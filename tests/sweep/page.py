@@ -21,9 +21,8 @@ with those of the model's own plain forward pass, one row at a time. `make sweep
 {counts}
 
 """
-TITLE = (
-    "| architecture | mapping | asked by | rows | lengths | float32 | bfloat16 (batching) | remarks |\n" + "|---|" * 8
-)
+COLUMNS = ["architecture", "mapping", "asked by", "rows", "lengths", "float32", "bfloat16 (batching)", "remarks"]
+TITLE = f"| {' | '.join(COLUMNS)} |\n|" + "---|" * len(COLUMNS)
 
 
 def page(variants):
