@@ -317,6 +317,8 @@ PECULIAR = {
     "radio": {"video_temporal_patch_size": 2},
     "step3p5": lambda request: layers("full_attention", "sliding_attention", sliding_window=request.window),
     "vibevoice_acoustic_tokenizer_encoder": {"num_filters": 4, "depths": [1] * 3, "downsampling_ratios": [2] * 2},
+    "t5gemma": {"decoder_start_token_id": 0},
+    "t5gemma2": {"decoder_start_token_id": 0},
     "xmod": {"default_language": "en_XX"},
     "zamba": {"layers_block_type": ["linear_attention", "hybrid", "hybrid"]}
     | {"num_hidden_layers": 3, "attention_hidden_size": 64, "attention_head_dim": 16},

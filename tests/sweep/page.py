@@ -21,9 +21,8 @@ with those of the model's own plain forward pass, one row at a time. `make sweep
 {counts}
 
 """
-TITLE = (
-    "| architecture | mapping | asked by | rows | lengths | float32 | bfloat16 (batching) | remarks |\n" + "|---|" * 8
-)
+COLUMNS = ["architecture", "mapping", "asked by", "rows", "lengths", "float32", "bfloat16 (batching)", "remarks"]
+TITLE = f"| {' | '.join(COLUMNS)} |\n|" + "---|" * len(COLUMNS)
 
 
 def page(variants):
@@ -85,13 +84,13 @@ def largest(trials, batching=False):
     """The largest deviation; beside it the largest that batching makes."""
     if not trials:
         return ""
-    text = rounded(max(trial.deviation for trial in trials))
-    text = f"**{text}**" if any(trial.wrong for trial in trials) else text
+    most = max(trial.deviation for trial in trials)
+    text = f"**{most:.1g}**" if any(trial.wrong for trial in trials) else rounded(most)
     return text + (f" ({rounded(max(trial.batching for trial in trials))})" if batching else "")
 
 
 def rounded(number):
-    """A power of ten that the number does not exceed, so that the page changes when the number does, and not before."""
+    """A power of ten that the number does not exceed: the page shall not change with the last digits."""
     if not math.isfinite(number):
         return "no number"
     return f"1e{math.ceil(math.log10(number))}" if number > 0 else "0"

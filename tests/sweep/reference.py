@@ -220,18 +220,38 @@ def prefix_conditional(model, tokenizer, context, option):
     return prefix_of(model, tokenizer, with_full_stop(context), option)
 
 
-def permutation_likelihood(model, tokenizer, context, option):
+def after_context(tokenizer, context, option):
+    """Of a context and an option as one text: ids with special tokens, and the positions of the option's."""
+    encoding = tokenizer(f"{context} {option}", return_offsets_mapping=True)
+    ids, spans = encoding["input_ids"], encoding["offset_mapping"]
+    return ids, [i for i, (_, end) in enumerate(spans) if end > len(context)]
+
+
+def masked_conditional(model, tokenizer, context, option):
+    ids, places = after_context(tokenizer, context, option)
+    return [Question([*ids[:k], tokenizer.mask_token_id, *ids[k + 1 :]], [(k, ids[k])]) for k in places], mean
+
+
+def after_passage(tokenizer, ids, places):
+    """One mask for all that is left of a span, after a passage, with XLNet's token types."""
     from stereoset_scoring.questions.passage import xlnet_passage  # data of the method's definition
 
-    ids, places = attribute(tokenizer, context, option)
     passage, sep, cls = bare(tokenizer, xlnet_passage()), tokenizer.sep_token_id, tokenizer.cls_token_id
-    sentence, rows = ids[: ids.index(sep)], []
+    text, rows = ids[: ids.index(sep)], []
     for k in places:
-        shown = [*sentence[:k], tokenizer.mask_token_id, *sentence[places.stop :]]
+        shown = [*text[:k], tokenizer.mask_token_id, *text[places[-1] + 1 :]]
         types = [0] * (len(passage) + 1) + [1] * (len(shown) + 1) + [2]
-        place = len(passage) + 1 + k
-        rows.append(Question([*passage, sep, *shown, sep, cls], [(place, ids[k])], types=types))
-    return rows, log_mean
+        read_at = len(passage) + 1 + k
+        rows.append(Question([*passage, sep, *shown, sep, cls], [(read_at, ids[k])], types=types))
+    return rows
+
+
+def permutation_likelihood(model, tokenizer, context, option):
+    return after_passage(tokenizer, *attribute(tokenizer, context, option)), log_mean
+
+
+def permutation_conditional(model, tokenizer, context, option):
+    return after_passage(tokenizer, *after_context(tokenizer, context, option)), mean
 
 
 # (kind of model, task, name of the method): how an option's score is asked for
@@ -240,7 +260,9 @@ DEFINITIONS = {
     ("causal", "intersentence", "conditional"): causal_conditional,
     ("masked", "intrasentence", "likelihood"): masked_likelihood,
     ("masked", "intersentence", "pseudo_likelihood"): masked_pseudo_likelihood,
+    ("masked", "intersentence", "conditional"): masked_conditional,
     ("permutation", "intrasentence", "likelihood"): permutation_likelihood,
+    ("permutation", "intersentence", "conditional"): permutation_conditional,
     ("seq2seq", "intrasentence", "likelihood"): span_likelihood,
     ("seq2seq", "intersentence", "conditional"): span_conditional,
     ("seq2seq", "intrasentence", "denoising"): denoising_likelihood,
