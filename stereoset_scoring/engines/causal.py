@@ -12,7 +12,7 @@ from stereoset_scoring.engines.trials import (
     Trial,
     hardest,
     length_of,
-    selects_beyond,
+    same_up_to,
     sketch,
     try_causal,
     try_causal_at_once,
@@ -38,7 +38,7 @@ class CausalEngine(LanguageModelEngine):
     def trial_at_length(self, groups: Groups) -> Trial:
         """As Engine; rows longer than a sliding window are not packed, and not tried so."""
         found = try_causal(self, hardest(groups), packing=False)
-        if self.longest_pass(groups) > selects_beyond(self.model.config):
+        if self.longest_pass(groups) > same_up_to(self.model.config):
             return replace(found, pads=False)
         inside = [some for group in groups if len(some := list(filter(self._is_inside_window, group))) > 1]
         packs = self.trial.packs and bool(inside) and try_causal(self, hardest(inside)).packs

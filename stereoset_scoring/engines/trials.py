@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle, islice
+from typing import Any
 
 import torch
 
@@ -47,9 +48,20 @@ class Trial:
     virtual: int = 0
 
 
-def selects_beyond(config) -> float:
-    """From how many tokens on a model attends to a choice among them: which one is no matter for a few rows to show."""
-    return getattr(config.get_text_config(), "index_topk", None) or math.inf
+def same_up_to(config: Any) -> float:
+    """Up to how many tokens a model treats all lengths alike; infinitely many where nothing says otherwise.
+
+    Beyond, it attends to a choice of tokens, which a few rows need not show, or has other rotary frequencies, which
+    half precision hides from a short one.
+    """
+    text = config.get_text_config()
+    limits = [getattr(text, "index_topk", None)]
+    rope = getattr(text, "rope_parameters", None) or {}
+    for part in (rope, *rope.values()):  # of the whole model, or of each kind of layer
+        if isinstance(part, dict) and part.get("rope_type") in ("longrope", "dynamic"):
+            known = part.get("original_max_position_embeddings")
+            limits.append(known or getattr(text, "original_max_position_embeddings", text.max_position_embeddings))
+    return min(filter(None, limits), default=math.inf)
 
 
 def may_change_between(config, tried: int, needed: int) -> bool:

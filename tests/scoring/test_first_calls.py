@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from stereoset_scoring.engines.base import Engine
 from stereoset_scoring.engines.first_calls import FUNCTIONS, make_first_calls
+from stereoset_scoring.engines.masked import MaskedEngine
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def called(monkeypatch):
 
 def test_an_engine_has_made_them_all_with_one_element_and_once(called):
     for _ in range(2):
-        Engine(torch.nn.Linear(1, 1), 0, set())
+        MaskedEngine(torch.nn.Linear(1, 1), 0, set())
     assert sorted(called, key=str) == sorted(
         ((function.__name__, dtype) for function in FUNCTIONS for dtype in (torch.float32, torch.float64)), key=str
     )
