@@ -55,7 +55,9 @@ DOORS: dict[str, dict[Any, Mapping[str, str]]] = {
         }
     },
 }
-TRUNKS = {name for names in MODEL_MAPPING_NAMES.values() for name in ([names] if isinstance(names, str) else names)}
+_WITH_HEADS = {name for doors in DOORS.values() for names in doors.values() for name in names.values()}
+_MODELS = {name for names in MODEL_MAPPING_NAMES.values() for name in ([names] if isinstance(names, str) else names)}
+TRUNKS = _MODELS - _WITH_HEADS  # a few types have one class for both
 # Those that write down what they hear; among the multimodal ones, chat models with ears are not.
 LISTENERS = MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING_NAMES.keys() | MODEL_FOR_CTC_MAPPING_NAMES.keys()
 

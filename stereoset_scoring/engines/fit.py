@@ -29,10 +29,12 @@ def tables_of(model: Any) -> Tables:
     """The Tables that a transformers model has, be it inside a NextSentenceModel."""
     model = getattr(model, "core_model", model)
     decoder = model.get_decoder() if model.config.is_encoder_decoder else None
+    known, written = (_length(_asked(model, f"get_{side}_embeddings")) for side in ("input", "output"))
     return Tables(
-        _length(_asked(model, "get_input_embeddings")),
+        known,
         _length(_asked(decoder, "get_input_embeddings")),
-        _length(_asked(model, "get_output_embeddings")),
+        # A projection to less than what is read is no projection to a vocabulary, but a part of one of another make.
+        None if known and written and 2 * written < known else written,
         _length(_token_types(model)),
     )
 

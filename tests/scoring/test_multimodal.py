@@ -126,14 +126,14 @@ def test_model_that_wants_an_image_is_refused(model_of_kind, tokenizer_of, intra
 @pytest.mark.parametrize(
     ("kind", "why"),
     [
-        ("whisper", "writes down speech and cannot be asked about text"),
-        ("pix2struct", "encodes images and cannot be asked about text alone"),
-        ("udop", "encodes images and cannot be asked about text alone"),
-        ("musicgen", "does not go from text to text"),
+        ("whisper", "reads audio, not text: give a model whose encoder reads text"),
+        ("pix2struct", "reads images, not text: give a model whose encoder reads text"),
+        ("udop", "is no encoder-decoder that reads and writes plain text: give another"),
+        ("musicgen", "is no encoder-decoder that reads and writes plain text: give another"),
     ],
 )
 def test_encoder_decoder_that_reads_no_text_is_refused_for_that(kind, why):
-    with pytest.raises(Refusal, match=f"A {kind} model {why}: give a language model"):
+    with pytest.raises(Refusal, match=f"A {kind} checkpoint {why}"):
         family_of(CONFIG_MAPPING[kind]())
 
 
