@@ -64,7 +64,7 @@ def weight_files(names: list[str], folder: Path) -> list[str]:
         Refusal: if an index names no files.
     """
     found = [next((file for file in files if file in names), None) for files in (MODELS, ADAPTERS)]
-    weights = []
+    weights: list[str] = []
     for file in filter(None, found):
         weights += _shards(folder / file) if file.endswith(".json") else [file]
     return weights

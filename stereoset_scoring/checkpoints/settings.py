@@ -51,7 +51,7 @@ def _plain(thing):
 def _code_sha256(model) -> str | None:
     """sha256, as hex, over the code that came with a checkpoint; None where the library's own is run."""
     names = {type(part).__module__ for part in model.modules()}
-    foreign = [sys.modules[name].__file__ for name in names if name.startswith("transformers_modules.")]
+    foreign = [str(sys.modules[name].__file__) for name in names if name.startswith("transformers_modules.")]
     if not foreign:
         return None
     digest = hashlib.sha256()

@@ -97,7 +97,7 @@ class Seq2SeqEngine(LanguageModelEngine):
             states = pad_sequence([one.last_hidden_state for one in of_rows], batch_first=True)  # (B, T, H)
             inputs["encoder_outputs"] = type(of_rows[0])(last_hidden_state=states)
         starts = [start_of(self.model.config) if row.start is None else row.start for row in rows]
-        whole = [(start, *decoder_of(row)) for start, row in zip(starts, rows, strict=True)]
+        whole: list[Any] = [(start, *decoder_of(row)) for start, row in zip(starts, rows, strict=True)]
         decoder = pad(whole, self.pad_token_id, self.device)  # (B, D)
         if GREEDY in decoder_of(rows[0]):
             where = torch.arange(len(rows)), torch.zeros(len(rows), dtype=torch.long)

@@ -173,12 +173,12 @@ def _digest(identity: Identity) -> str:
     return _checksum(json.dumps(identity, sort_keys=True).encode())
 
 
-def _differing(there, here):
+def _differing(there: Identity, here: Identity) -> Iterator[tuple[str, Any, Any]]:
     """(name, value there, value here) of all that differs between two mappings, and in mappings within them."""
     for name in dict.fromkeys([*there, *here]):
         one, other = there.get(name), here.get(name)
         if one and other and isinstance(one, dict) and isinstance(other, dict):
-            yield from ((f"{name}, {inner}", *values) for inner, *values in _differing(one, other))
+            yield from ((f"{name}, {inner}", mine, its) for inner, mine, its in _differing(one, other))
         elif one != other:
             yield name, one, other
 

@@ -9,12 +9,14 @@ import json
 import os
 import socket
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 try:
     import fcntl
 except ImportError:  # not a Unix
-    fcntl = None
+    fcntl = None  # type: ignore[assignment]
 
 WITHOUT_FLOCK = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOLCK, errno.EINVAL)
 WRITTEN = 2  # seconds after which a file that names nobody is not about to be written
@@ -31,9 +33,9 @@ class Lock:
         path: its file.
     """
 
-    def __init__(self, path):
+    def __init__(self, path: str | Path):
         self._path = Path(path)
-        self._file = None
+        self._file: int | None = None
 
     def acquire(self) -> None:
         """Take it, at once or not at all.
@@ -55,12 +57,14 @@ class Lock:
 
     def release(self) -> None:
         """Let go of it, and remove the file."""
-        if _is_at(self._file, self._path):
+        file, self._file = self._file, None
+        if file is None:
+            return
+        if _is_at(file, self._path):
             self._path.unlink()
-        os.close(self._file)
-        self._file = None
+        os.close(file)
 
-    def _open(self):
+    def _open(self) -> tuple[int, bool]:
         """(the file, whether it was made just now)."""
         while True:
             try:
@@ -72,7 +76,7 @@ class Lock:
             except FileNotFoundError:
                 pass  # let go of between the two
 
-    def _have(self, file, made):
+    def _have(self, file: int, made: bool) -> bool:
         """Whether an open file is now ours; if not, look again. Raises Held."""
         flocked = _flock(file)
         if flocked is False:
@@ -84,7 +88,7 @@ class Lock:
         self._take_from_the_dead(file)
         return False
 
-    def _take_from_the_dead(self, file):
+    def _take_from_the_dead(self, file: int) -> None:
         """Move the file of a process that is gone out of the way. Raises Held, if it is not gone."""
         if not _named_in(file):
             time.sleep(WRITTEN)
@@ -103,7 +107,7 @@ class Lock:
         aside.unlink()
 
 
-def _flock(file):
+def _flock(file: int) -> bool | None:
     """True: we have it; False: another process has; None: this disk has no flock."""
     if fcntl is None:
         return None
@@ -118,7 +122,7 @@ def _flock(file):
     return True
 
 
-def _is_at(file, path):
+def _is_at(file: int, path: Path) -> bool:
     """Whether an open file is the one at a path."""
     try:
         return os.path.samestat(os.fstat(file), os.stat(path))
@@ -126,12 +130,12 @@ def _is_at(file, path):
         return False
 
 
-def _process():
+def _process() -> dict[str, Any]:
     """What names this process."""
     return {"pid": os.getpid(), "started": _started(os.getpid()), "host": socket.gethostname(), "place": _place()}
 
 
-def _named_in(file):
+def _named_in(file: int) -> dict[str, Any] | None:
     """The process that a lock's file names; None for nobody."""
     try:
         found = json.loads(os.pread(file, 4096, 0))
@@ -140,11 +144,11 @@ def _named_in(file):
         return None
 
 
-def _words(holder):
+def _words(holder: Mapping[str, Any] | None) -> str:
     return f"It is process {holder['pid']} of {holder['host']}." if holder else ""
 
 
-def _place():
+def _place() -> str:
     """Where numbers name processes: a host, and a container on it."""
     try:
         return f"{socket.gethostname()} {os.readlink('/proc/self/ns/pid')}"
@@ -152,7 +156,7 @@ def _place():
         return socket.gethostname()
 
 
-def _started(pid):
+def _started(pid: int) -> str | None:
     """When a process started, in the system's ticks, since its number may be another's by now; None if it is gone."""
     try:
         os.kill(pid, 0)
