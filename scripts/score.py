@@ -11,10 +11,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # also where the project is only checked out
 
-from stereoset_scoring.processes import interruption
+from stereoset_cli.early import begin
 
 if __name__ == "__main__":
-    interruption.begin()  # before the imports, which take seconds
+    begin()  # before the imports, which take seconds
     from stereoset_cli.score import door
 
     door()
