@@ -12,7 +12,7 @@ from stereoset_scoring.checkpoints.heads import Head, how_to_train, make_engine,
 from stereoset_scoring.checkpoints.next_sentence_head import NextSentenceModel, TrainedHead, find_trained_head
 from stereoset_scoring.checkpoints.opening import Loading, open_weights
 from stereoset_scoring.checkpoints.placement import Placement
-from stereoset_scoring.checkpoints.precision import cast, dtype_named, suit
+from stereoset_scoring.checkpoints.precision import cast, dtype_named, fits_together, suit
 from stereoset_scoring.checkpoints.repository import Repository
 from stereoset_scoring.questions.tokenizer_files import load_tokenizer
 from stereoset_scoring.refusal import MissingHead, Refusal
@@ -100,10 +100,11 @@ class Checkpoint:
         how = self._how()
         model: Any
         model, report = open_weights(self._base, head, self.dtype, how)
-        asked = getattr(model.config, "dtype", None) if self.dtype == "auto" else self.dtype
         dtype = "auto" if self._placement.is_quantized else self.dtype  # quantized weights stay as they are
-        if not self._placement.is_quantized and asked is not None:
-            cast(model, asked)
+        if dtype != "auto":
+            cast(model, dtype)
+        elif not self._placement.is_quantized and not fits_together(model):
+            cast(model, model.config.dtype)
         suit(model)
         if self._adapter is not None:
             model = self._adapter.put_on(model, dtype)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
+from stereoset_scoring.engines.devices import input_device
 from stereoset_scoring.refusal import Refusal
 
 Dtype = torch.dtype | Literal["auto"]  # "auto" is the checkpoint's own
@@ -46,6 +47,20 @@ def cast(model: nn.Module, dtype: torch.dtype) -> None:
         if weight.is_floating_point() and weight.device.type != "meta" and not kept(name):
             weight.data = weight.data.to(dtype)
     _widen(model.buffers(), dtype)
+
+
+@torch.no_grad()
+def fits_together(model: Any) -> bool:
+    """Whether a model as it was loaded computes at all: of weights in several dtypes, some do not go together."""
+    if len({weight.dtype for weight in model.parameters() if weight.is_floating_point()}) < 2:
+        return True
+    ids = torch.tensor([[1, 2]], device=input_device(model))
+    decoder = {"decoder_input_ids": ids} if model.config.is_encoder_decoder else {}
+    try:
+        model.eval()(input_ids=ids, **decoder)
+    except RuntimeError:
+        return False
+    return True
 
 
 def suit(model: Any) -> None:
