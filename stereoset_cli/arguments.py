@@ -9,6 +9,7 @@ import torch
 
 from stereoset_scoring.baselines import is_baseline, sentiment_model
 from stereoset_scoring.methods.registry import METHODS, PRESETS, read_option
+from stereoset_scoring.refusal import Refusal
 
 TASKS = ("intrasentence", "intersentence", "crows_pairs", "intrasentence_pairs")
 TRANSLATED = TASKS[:2]
@@ -143,13 +144,11 @@ def methods_by_task(words):
         return words[0] if words else None
     pairs = dict(word.partition("=")[::2] for word in words)
     if not set(pairs) <= set(TASKS) or not all(pairs.values()):
-        raise ValueError(
-            f"--method {' '.join(words)} is neither a name nor TASK=NAME for the tasks {', '.join(TASKS)}."
-        )
+        raise Refusal(f"--method {' '.join(words)} is neither a name nor TASK=NAME for the tasks {', '.join(TASKS)}.")
     methods = {}
     for task, name in pairs.items():
         if methods.setdefault(TASK_OF.get(task, task), name) != name:
-            raise ValueError(f"--method {' '.join(words)} gives pairs two methods: score each in a run of its own.")
+            raise Refusal(f"--method {' '.join(words)} gives pairs two methods: score each in a run of its own.")
     return methods
 
 

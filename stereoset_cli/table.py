@@ -14,6 +14,7 @@ from stereoset_report.results import find_alarms, make_results
 from stereoset_report.saved import read_saved
 from stereoset_report.text import find_notes, render
 from stereoset_scoring.files.predictions import option_ids
+from stereoset_scoring.refusal import Refusal
 
 LEVEL = 0.95  # of the intervals of differences, where none is asked for
 
@@ -85,7 +86,7 @@ def compare(args, parts):
     others = read(args, args.compare).parts
     common = [config for config in parts if config in others]
     if not common:
-        raise ValueError(
+        raise Refusal(
             f"{args.scores} scores {', '.join(parts)} and {args.compare} {', '.join(others)}: "
             "compare scores of the same task and language."
         )
@@ -93,7 +94,7 @@ def compare(args, parts):
     for config in common:
         (rows, scores), (other_rows, other_scores) = parts[config], others[config]
         if list(map(option_ids, rows)) != list(map(option_ids, other_rows)):
-            raise ValueError(
+            raise Refusal(
                 f"{args.scores} and {args.compare} score different examples of {config}: score the same ones."
             )
         compared[config] = compare_scores(

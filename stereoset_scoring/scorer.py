@@ -50,7 +50,7 @@ class Scorer:
         self._method = method
         self._lacks = {}  # kind of head: why the source does not hold it, or None; asked once, for it takes a loading
         if self.max_tokens < 1:
-            raise ValueError(f"max_tokens is {self.max_tokens}: give a number of tokens, such as 2048.")
+            raise Refusal(f"max_tokens is {self.max_tokens}: give a number of tokens, such as 2048.")
         if preset is not None:
             preset_named(preset)
         check_names(source.family, method)
@@ -66,7 +66,7 @@ class Scorer:
         """
         name, family, trained = self._asked(task), self.source.family, self.source.trained
         if family == "next_sentence" and task != "intersentence":
-            raise ValueError(
+            raise Refusal(
                 f"{self.source.name} is a trained next-sentence head without a language model, and has no method for "
                 f"{task}: score intersentence alone, or give a language model and this as its next_sentence_head."
             )
@@ -224,7 +224,7 @@ class Scorer:
             except ValueError as reason:
                 refused[i] = str(reason)
         if refused and len(refused) == len(dataset):
-            raise ValueError(refused[0])
+            raise Refusal(refused[0])
         return refused
 
     def plan_all(self, data):
@@ -276,13 +276,13 @@ class Scorer:
         excess = {}
         for option, recipe in zip(example.options, recipes, strict=True):
             if not recipe.rows:
-                raise ValueError(
+                raise Refusal(
                     f"Option {option.id!r} of example {example.id!r} has no token to read ({option.sentence!r}): "
                     "mend or drop the example."
                 )
             for row in recipe.rows:
                 if row.tokens > self.max_tokens:
-                    raise ValueError(
+                    raise Refusal(
                         f"Option {option.id!r} of example {example.id!r} has {row.tokens} tokens, more than "
                         f"max_tokens={self.max_tokens}: give a larger budget."
                     )
@@ -290,7 +290,7 @@ class Scorer:
                     raise Refusal(self._lack(row.head))
                 head = self.source.head(row.head)
                 if head.longest_decoder is not None and row.decoder_tokens > head.longest_decoder:
-                    raise ValueError(
+                    raise Refusal(
                         f"Option {option.id!r} of example {example.id!r} has {row.decoder_tokens} tokens for a "
                         f"decoder and that of {self.source.name} reads {head.longest_decoder}: shorten or drop it."
                     )
@@ -299,7 +299,7 @@ class Scorer:
                     continue
                 excess[row] = len(row.ids) - longest
                 if excess[row] > len(row.optional):
-                    raise ValueError(
+                    raise Refusal(
                         f"Option {option.id!r} of example {example.id!r} has {len(row.ids)} tokens and "
                         f"{self.source.name} reads {longest}: shorten or drop the example."
                     )
@@ -374,12 +374,12 @@ def load_scorer(
     from stereoset_scoring.checkpoints.in_memory import ModelInMemory
 
     if (name is None) == (model is None) or (model is None) != (tokenizer is None):
-        raise ValueError("Give load_scorer either the name of a checkpoint, or a model and its tokenizer.")
+        raise Refusal("Give load_scorer either the name of a checkpoint, or a model and its tokenizer.")
     if model is not None:
         if next_sentence_head is not None:
-            raise ValueError("A model in memory takes no next_sentence_head: give load_scorer the checkpoint's name.")
+            raise Refusal("A model in memory takes no next_sentence_head: give load_scorer the checkpoint's name.")
         if compile or any(one is not None for one in (attention, device_map, gpus_per_model, quantization_config)):
-            raise ValueError("A model in memory is scored where it is and as it is: place and prepare it beforehand.")
+            raise Refusal("A model in memory is scored where it is and as it is: place and prepare it beforehand.")
         source = ModelInMemory(model, tokenizer)
     else:
         source = Checkpoint(

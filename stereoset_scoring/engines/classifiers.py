@@ -4,6 +4,7 @@ import re
 
 from stereoset_scoring.engines.base import widened
 from stereoset_scoring.engines.bidirectional import BidirectionalEngine
+from stereoset_scoring.refusal import Refusal
 
 
 class NextSentenceEngine(BidirectionalEngine):
@@ -47,7 +48,7 @@ def negative_class(id2label):
     """
     found = [index for index, label in id2label.items() if re.fullmatch("neg(ative)?", str(label).strip(), re.I)]
     if len(found) != 1 or len(id2label) < 2:
-        raise ValueError(
+        raise Refusal(
             f"Which of the classes {', '.join(map(str, id2label.values()))} is negative cannot be told: give a "
             "sentiment classifier whose id2label names one class NEGATIVE, beside others."
         )

@@ -4,6 +4,8 @@ from itertools import chain
 
 import torch
 
+from stereoset_scoring.refusal import Refusal
+
 
 def input_device(model):
     """The device that a model's inputs go to: that of its input embeddings, wherever the rest of it may be.
@@ -28,10 +30,10 @@ def gpus_of(local_rank, gpus_per_model, available):
         ValueError: if there are not that many for this process.
     """
     if gpus_per_model < 1:
-        raise ValueError(f"gpus_per_model is {gpus_per_model}: give a number of GPUs, 1 or more.")
+        raise Refusal(f"gpus_per_model is {gpus_per_model}: give a number of GPUs, 1 or more.")
     gpus = range(local_rank * gpus_per_model, (local_rank + 1) * gpus_per_model)
     if gpus.stop > available:
-        raise ValueError(
+        raise Refusal(
             f"Process {local_rank} of this machine would need GPUs {gpus.start} to {gpus.stop - 1} for its model, and "
             f"there are {available}: start fewer processes, or take fewer GPUs per model."
         )

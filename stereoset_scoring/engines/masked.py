@@ -5,6 +5,7 @@ import torch
 from stereoset_scoring.engines.bidirectional import BidirectionalEngine
 from stereoset_scoring.engines.language_model import LanguageModelEngine
 from stereoset_scoring.engines.projection import seen_by
+from stereoset_scoring.refusal import Refusal
 
 
 class MaskedEngine(BidirectionalEngine, LanguageModelEngine):
@@ -33,6 +34,6 @@ class MaskedEngine(BidirectionalEngine, LanguageModelEngine):
         finally:
             self.model.set_attn_implementation(implementation)
         if not attentions:
-            raise ValueError(f"A {type(self.model).__name__} has no attention to weigh by: choose aul instead of aula.")
+            raise Refusal(f"A {type(self.model).__name__} has no attention to weigh by: choose aul instead of aula.")
         mean = torch.stack([layer.double().mean(1) for layer in attentions]).mean(0)  # (B, T, T)
         return [mean[b, : len(row.ids)].mean(0).tolist() for b, row in enumerate(rows)]

@@ -15,6 +15,8 @@ import time
 from pathlib import Path
 from uuid import uuid4
 
+from stereoset_scoring.refusal import Refusal
+
 SYNC = 2  # seconds that a machine's sudden death may cost; the process's own death costs the batch at hand
 SUFFIX = ".jsonl"
 
@@ -59,7 +61,7 @@ class Ledger:
                     for index, values in record["rows"]:
                         rows.setdefault(index, values)
         if strangers:
-            raise ValueError(
+            raise Refusal(
                 f"{self.folder} is the progress of another run ({self._difference(described.get(strangers[0]))}): "
                 "repeat that run's command to go on with it, give another folder, or set it aside with --restart."
             )

@@ -5,6 +5,7 @@ from typing import Literal
 
 from stereoset_scoring.methods.reductions import mean_log, total
 from stereoset_scoring.planning.rows import Recipe, Row
+from stereoset_scoring.refusal import Refusal
 
 
 @dataclass(frozen=True)
@@ -71,12 +72,12 @@ class CausalMethod:
         if self.bos_text is not None:
             beginning = tokenizer.encode_bare(self.bos_text)[:1]
             if not beginning:
-                raise ValueError(f"bos_text={self.bos_text!r} has no token: give a text that has one.")
+                raise Refusal(f"bos_text={self.bos_text!r} has no token: give a text that has one.")
             return beginning, self.bos or "released"
         beginning = tokenizer.beginning
         if not beginning.ids:
             if self.bos in ("context", "released"):
-                raise ValueError(
+                raise Refusal(
                     f"bos={self.bos!r} needs a beginning-of-sequence token, and the tokenizer "
                     f"{tokenizer.hub.name_or_path!r} has none: use bos='none'."
                 )

@@ -7,6 +7,7 @@ from stereoset_scoring.methods.reductions import log_mean_probability, mean_log,
 from stereoset_scoring.planning.rows import Recipe, Row
 from stereoset_scoring.questions.attribute import filled_context, released_word
 from stereoset_scoring.questions.examples import BLANK
+from stereoset_scoring.refusal import Refusal
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ def attribute_tokens(example, option, tokenizer):
     tokens = tokenizer.tokenize(text)
     attribute = tokens.within(start, end)
     if not attribute:
-        raise ValueError(
+        raise Refusal(
             f"The attribute {text[start:end]!r} of option {option.id!r} of example {example.id!r} has no token: "
             "use a tokenizer that can represent it."
         )

@@ -37,6 +37,7 @@ from stereoset_scoring.methods.seq2seq import (
     SpanLikelihood,
     TextToTextNextSentence,
 )
+from stereoset_scoring.refusal import Refusal
 
 _WHOLE_SENTENCE = (PLL, PLLWordL2R, AUL, AULA)
 # (family, task) -> its methods; the default is the first one that fits how the model was trained, where methods say so,
@@ -110,9 +111,9 @@ def choose_method(family, task, name=None, preset=None, options=None, tokenizer=
     """
     by_name = {method.name: method for method in METHODS.get((family, task), ())}
     if not by_name:
-        raise ValueError(f"There is no method for a {family} model on {task}: score another task.")
+        raise Refusal(f"There is no method for a {family} model on {task}: score another task.")
     if name is not None and name not in by_name:
-        raise ValueError(f"Method {name!r} is not defined for a {family} model on {task}: choose {_one_of(by_name)}.")
+        raise Refusal(f"Method {name!r} is not defined for a {family} model on {task}: choose {_one_of(by_name)}.")
     if preset is None:
         bundles = {method: {} for method in by_name.values() if not hasattr(method, "preset_only")}
     else:
@@ -120,9 +121,9 @@ def choose_method(family, task, name=None, preset=None, options=None, tokenizer=
     fitting = [one for one in by_name.values() if one in bundles and _fits(one, tokenizer)]
     method = by_name[name] if name else next(iter(fitting), None)
     if preset is None and method not in bundles:
-        raise ValueError(f"Method {name!r} only repeats a released code: ask for the preset that it belongs to.")
+        raise Refusal(f"Method {name!r} only repeats a released code: ask for the preset that it belongs to.")
     if method not in bundles:
-        raise ValueError(
+        raise Refusal(
             f"Preset {preset!r} has no {name or 'method'} for a {family} model on {task}: leave the preset out."
         )
     options = {field.name: options[field.name] for field in fields(method) if field.name in (options or {})}
@@ -153,7 +154,7 @@ def preset_named(name):
         ValueError: if there is no such preset.
     """
     if name not in PRESETS:
-        raise ValueError(f"There is no preset {name!r}: choose {_one_of(PRESETS)}.")
+        raise Refusal(f"There is no preset {name!r}: choose {_one_of(PRESETS)}.")
     return PRESETS[name]
 
 
@@ -172,11 +173,11 @@ def check_names(family, methods):
         methods = dict.fromkeys([task for task, names in tasks.items() if methods in names], methods) or {"": methods}
     for task, name in (methods or {}).items():
         if task and task not in tasks:
-            raise ValueError(f"A {family} model has no task {task!r}: choose {_one_of(tasks)}.")
+            raise Refusal(f"A {family} model has no task {task!r}: choose {_one_of(tasks)}.")
         known = tasks[task] if task else set().union(*tasks.values())
         if name not in known:
             where = f" on {task}" if task else ""
-            raise ValueError(
+            raise Refusal(
                 f"Method {name!r} is not defined for a {family} model{where}: choose {_one_of(sorted(known))}."
             )
 
@@ -191,11 +192,11 @@ def check_options(family, options):
     known = {field.name: field.type for method in methods for field in fields(method)}
     for name, value in options.items():
         if name not in known:
-            raise ValueError(f"No method for a {family} model has an option {name!r}: choose {_one_of(sorted(known))}.")
+            raise Refusal(f"No method for a {family} model has an option {name!r}: choose {_one_of(sorted(known))}.")
         choices = _choices(known[name])
         if not any(isinstance(value, one) if isinstance(one, type) else value == one for one in choices):
             names = [one.__name__ if isinstance(one, type) else one for one in choices]
-            raise ValueError(f"Option {name} cannot be {value!r}: choose {_one_of(names)}.")
+            raise Refusal(f"Option {name} cannot be {value!r}: choose {_one_of(names)}.")
 
 
 def read_option(name, word):

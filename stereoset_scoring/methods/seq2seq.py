@@ -8,6 +8,7 @@ from stereoset_scoring.methods.masked import AttributeLikelihood, attribute_toke
 from stereoset_scoring.methods.reductions import log_mean_probability, mean_log, only, share_of_first
 from stereoset_scoring.planning.rows import GREEDY, Recipe, Row
 from stereoset_scoring.questions.attribute import filled_context
+from stereoset_scoring.refusal import Refusal
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ class TextToTextNextSentence:
         """One Recipe per option of an intersentence example."""
         no, yes = (tokenizer.encode_bare(label) for label in ("0", "1"))
         if no[-1] == yes[-1]:
-            raise ValueError(
+            raise Refusal(
                 f"The tokenizer {tokenizer.hub.name_or_path!r} cannot tell the labels 0 and 1 apart: "
                 "choose another method."
             )
@@ -194,7 +195,7 @@ class Prefix:
         """
         encoder = tokenizer.encode(prefix)[0] or tokenizer.beginning.ids
         if not encoder:
-            raise ValueError(
+            raise Refusal(
                 f"Nothing precedes {text!r}, and the tokenizer {tokenizer.hub.name_or_path!r} has no token that begins "
                 "a sequence: drop the example."
             )

@@ -1,5 +1,7 @@
 """Batches of rows of similar length under a budget of tokens. Knows lengths, nothing else."""
 
+from stereoset_scoring.refusal import Refusal
+
 SIMILAR = 0.93  # of the longest: where a batch is large enough to keep a device busy, no shorter row joins it
 LARGE_ENOUGH = 1 / 8  # of the budget
 PASS_ENOUGH = 1 / 20  # of a batch that is computed in several passes
@@ -17,9 +19,7 @@ def by_tokens(lengths, max_tokens, large_enough=LARGE_ENOUGH):
     """
     order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
     if order and lengths[order[0]] > max_tokens:
-        raise ValueError(
-            f"A row has {lengths[order[0]]} tokens, more than max_tokens={max_tokens}: give a larger budget."
-        )
+        raise Refusal(f"A row has {lengths[order[0]]} tokens, more than max_tokens={max_tokens}: give a larger budget.")
     batches = []
     for i in order:
         if batches and _fits(lengths[i], len(batches[-1]), lengths[batches[-1][0]], max_tokens, large_enough):

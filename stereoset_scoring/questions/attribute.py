@@ -4,6 +4,7 @@ import re
 import string
 
 from stereoset_scoring.questions.examples import BLANK
+from stereoset_scoring.refusal import Refusal
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
@@ -46,7 +47,7 @@ def released_word(example, option):
     words = option.sentence.split(" ")
     word = words[place].translate(_PUNCTUATION) if place < len(words) else ""
     if not word:
-        raise ValueError(
+        raise Refusal(
             f"Option {option.id!r} of example {example.id!r} has nothing where its context has BLANK: "
             "mend its sentence, or give the option's `word`."
         )

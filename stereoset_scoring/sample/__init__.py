@@ -6,6 +6,8 @@ The model has seen the examples, so its figures say that everything works and no
 import json
 from importlib.resources import files
 
+from stereoset_scoring.refusal import Refusal
+
 __all__ = ["build_model", "load_sample"]
 
 
@@ -20,7 +22,7 @@ def load_sample(task):
     """
     data = json.loads(files(__name__).joinpath("examples.json").read_text(encoding="utf-8"))["data"]
     if task not in data:
-        raise ValueError(f"The sample has no task {task!r}: choose one of {', '.join(sorted(data))}.")
+        raise Refusal(f"The sample has no task {task!r}: choose one of {', '.join(sorted(data))}.")
     return data[task]
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from stereoset_scoring.refusal import Refusal
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -35,7 +37,7 @@ class Pairs:
     def __init__(self, documents, seed=0):
         documents = [document for document in documents if len(document) > 1]
         if len(documents) < 2:
-            raise ValueError(
+            raise Refusal(
                 f"The corpus has {len(documents)} documents of two sentences or more, and negative pairs need two: "
                 "give more documents."
             )
@@ -91,14 +93,14 @@ def read_documents(corpus, config=None, split="train", column="text", limit=None
     elif path.is_dir():
         files = sorted(path.rglob("*.txt"))
         if not files:
-            raise ValueError(f"The folder {corpus} has no .txt file: give a folder of texts, a text file or a hub id.")
+            raise Refusal(f"The folder {corpus} has no .txt file: give a folder of texts, a text file or a hub id.")
         texts = (file.read_text(encoding="utf-8") for file in files)
     else:
         from datasets import load_dataset
 
         rows = load_dataset(str(corpus), config, split=split)
         if column not in rows.column_names:
-            raise ValueError(f"{corpus} has no column {column!r}: choose one of {', '.join(rows.column_names)}.")
+            raise Refusal(f"{corpus} has no column {column!r}: choose one of {', '.join(rows.column_names)}.")
         texts = (row[column] for row in rows)
     return list(islice(texts, limit))
 
