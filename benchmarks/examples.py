@@ -4,10 +4,10 @@ import os
 from pathlib import Path
 
 from stereoset_dataset import load_stereoset
+from stereoset_scoring.questions.configs import CONTEXT_TASKS
 from stereoset_scoring.sample import load_sample
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-TASKS = ("intrasentence", "intersentence")
 
 
 def mirror():
@@ -20,8 +20,8 @@ def load_examples():
     """{task: all its rows}."""
     folder = mirror()
     if folder is None:
-        return {task: load_sample(task) for task in TASKS}
-    return {task: load_stereoset(task, split="validation", data_dir=folder).to_list() for task in TASKS}
+        return {task: load_sample(task) for task in CONTEXT_TASKS}
+    return {task: load_stereoset(task, split="validation", data_dir=folder).to_list() for task in CONTEXT_TASKS}
 
 
 def texts_of(examples):

@@ -9,13 +9,10 @@ import torch
 
 from stereoset_scoring.baselines import is_baseline, sentiment_model
 from stereoset_scoring.methods.registry import METHODS, PRESETS, read_option
+from stereoset_scoring.questions.configs import CONTEXT_TASKS, LANGUAGES, TASKS, asked_as
 from stereoset_scoring.refusal import Refusal
 
-TASKS = ("intrasentence", "intersentence", "crows_pairs", "intrasentence_pairs")
-TRANSLATED = TASKS[:2]
-TASK_OF = dict.fromkeys(TASKS[2:], "pairs")  # what a scorer calls them
 DEFAULTS = "defaults"
-LANGUAGES = ("en", "de", "es", "fr", "tr")
 
 
 def parse_args(description):
@@ -37,7 +34,7 @@ def parse_args(description):
         action="store_true",
         help="score the built-in examples; without --model, a model built on the spot",
     )
-    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=TRANSLATED)
+    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=CONTEXT_TASKS)
     parser.add_argument("--languages", nargs="+", choices=LANGUAGES, default=["en"])
     parser.add_argument("--split", choices=("validation", "test"), default="validation")
     parser.add_argument(
@@ -114,9 +111,9 @@ def parse_args(description):
         parser.error("a baseline has no presets: leave --compare-presets out")
     if args.limit is not None and args.limit < 1:
         parser.error("--limit counts examples: give 1 or more")
-    if set(args.languages) != {"en"} and not set(args.tasks) <= set(TRANSLATED):
+    if set(args.languages) != {"en"} and not set(args.tasks) <= set(CONTEXT_TASKS):
         parser.error("pairs are English only: score them without --languages")
-    if args.sample and not set(args.tasks) <= set(TRANSLATED):
+    if args.sample and not set(args.tasks) <= set(CONTEXT_TASKS):
         parser.error("the sample has no pairs: leave them out of --tasks")
     return args
 
@@ -147,16 +144,6 @@ def methods_by_task(words):
         raise Refusal(f"--method {' '.join(words)} is neither a name nor TASK=NAME for the tasks {', '.join(TASKS)}.")
     methods = {}
     for task, name in pairs.items():
-        if methods.setdefault(TASK_OF.get(task, task), name) != name:
+        if methods.setdefault(asked_as(task), name) != name:
             raise Refusal(f"--method {' '.join(words)} gives pairs two methods: score each in a run of its own.")
     return methods
-
-
-def config_name(task, language):
-    """The data set's name for a task in a language."""
-    return task if language == "en" else f"{task}_{language}"
-
-
-def task_of(config):
-    """What a scorer calls the task of a config."""
-    return TASK_OF.get(config) or config.partition("_")[0]

@@ -12,9 +12,10 @@ from pathlib import Path
 
 from stereoset_cli.ending import run
 from stereoset_report.formats import FORMATS, render
-from stereoset_report.paper_tables import LANGUAGES, TABLES, Model, make_table
+from stereoset_report.paper_tables import TABLES, Model, make_table
 from stereoset_report.published import read_published
 from stereoset_report.saved import read_saved
+from stereoset_scoring.questions.configs import LANGUAGES
 from stereoset_scoring.refusal import Refusal
 
 

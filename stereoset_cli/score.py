@@ -16,7 +16,7 @@ import torch
 from transformers.utils import logging
 
 from stereoset_cli import ending
-from stereoset_cli.arguments import DEFAULTS, config_name, methods_by_task, options, parse_args, task_of
+from stereoset_cli.arguments import DEFAULTS, methods_by_task, options, parse_args
 from stereoset_report.results import find_alarms, make_results
 from stereoset_report.saved import load_rows
 from stereoset_report.text import fallback_words, find_notes, render, render_difference
@@ -27,6 +27,7 @@ from stereoset_scoring.files.store import claimed, write_json
 from stereoset_scoring.methods.registry import methods_table
 from stereoset_scoring.processes.interruption import Interrupted, listening
 from stereoset_scoring.processes.team import Lost, our_team
+from stereoset_scoring.questions.configs import asked_as, config_name
 from stereoset_scoring.reading import Unreadable, read_everywhere
 from stereoset_scoring.runs.record import beginning_record, identity, model_record, signature, task_record, versions
 from stereoset_scoring.scorer import load_scorer
@@ -83,9 +84,9 @@ def run(args, team, scorer, data, folder):
     data = {config: rows for config, rows in data.items() if config not in unscored}
     data, left_out = without_unscorable(scorer, data) if args.keep_going else (data, {})
     jobs = scorer.plan_all(data)
-    methods = {config: scorer.method(task_of(config)) for config in data}
+    methods = {config: scorer.method(asked_as(config)) for config in data}
     record = describe(args, team, scorer, jobs, methods) | {"unscored": unscored}
-    fallbacks = {config: scorer.fallback(task_of(config)) for config in data}
+    fallbacks = {config: scorer.fallback(asked_as(config)) for config in data}
     ledger = Ledger(
         folder / PROGRESS,
         {config: identity(record, methods[config], data[config], job) for config, job in jobs.items()},

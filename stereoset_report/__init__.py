@@ -1,7 +1,8 @@
 """What is made of scores afterwards: results, tables, the papers' tables. No torch."""
 
-from stereoset_report.results import find_alarms, make_results, split_config
+from stereoset_report.results import find_alarms, make_results
 from stereoset_report.text import fallback_words, find_notes, render, render_difference
+from stereoset_scoring.questions.configs import split_config
 
 __all__ = [
     "fallback_words",

@@ -11,12 +11,13 @@ from stereoset_report.correlation import spearman
 from stereoset_report.formats import Cell, Table
 from stereoset_report.results import ALL, OVERALL, make_results
 from stereoset_report.saved import Saved
+from stereoset_scoring.questions.configs import CONTEXT_TASKS
 
-INTRA, INTER = "intrasentence", "intersentence"
+INTRA, INTER = CONTEXT_TASKS
 DOMAINS = ("gender", "profession", "race", "religion")
 NUMBERS = ("lms", "ss", "icat")
 HEADERS = tuple(("", number) for number in NUMBERS)
-LANGUAGES = ("en", "de", "tr", "fr", "es")  # in the order of the multilingual study
+STUDY = ("en", "de", "tr", "fr", "es")  # the languages in the order of the multilingual study
 SPLITS = {"validation": "Development set", "test": "Test set", "sample": "Sample"}
 # Not among the models whose lms and ss the paper correlates (§7).
 BASELINES = ("ideal", "stereotyped", "random", "sentiment", "ensemble")
@@ -329,4 +330,4 @@ def _by_name(models, language=None):
 
 def _languages(models):
     """The languages of some models, in the order of the multilingual study."""
-    return [language for language in LANGUAGES if any(language in model.languages for model in models)]
+    return [language for language in STUDY if any(language in model.languages for model in models)]

@@ -12,10 +12,9 @@ from stereoset_report.alarms import (
     unknown_tokens,
     unused_chat_template,
 )
+from stereoset_scoring.questions.configs import CONTEXT_TASKS, PAIR_TASKS, config_name, split_config
 
 COLUMNS = ("count", "ss", "lms", "icat", "icat_macro", "ties")
-CONTEXT_TASKS = ("intrasentence", "intersentence")
-PAIRS = ("crows_pairs", "intrasentence_pairs")
 DIFFERENCES = ("ss", "lms", "icat")
 OVERALL = "overall"
 ALL = "all"
@@ -38,7 +37,7 @@ def make_results(parts, **options):
     flat = {config: (list(map(flat_reference, rows)), scores) for config, (rows, scores) in parts.items()}
     return {
         language: {
-            task: (_pair_numbers if task in PAIRS else _numbers)(*part, **options) for task, part in some.items()
+            task: (_pair_numbers if task in PAIR_TASKS else _numbers)(*part, **options) for task, part in some.items()
         }
         for language, some in _by_language(flat).items()
     }
@@ -57,12 +56,6 @@ def _by_language(parts):
     return by_language
 
 
-def split_config(config):
-    """(task, language) of a config's name."""
-    task, _, language = config.rpartition("_")
-    return (task, language) if task in CONTEXT_TASKS and config not in PAIRS else (config, "en")
-
-
 def find_alarms(results, parts, record=None):
     """What says that the results must not be read as they stand: alarms, as `stereoset_report.alarms` has them.
 
@@ -77,9 +70,9 @@ def find_alarms(results, parts, record=None):
             of, lms = f"{task} ({language})", results[language][task][ALL]["lms"]
             found.append(turned_round(of, lms, rows, scores) or low_lms(of, lms))
             if task != OVERALL:
-                config = task if language == "en" else f"{task}_{language}"
                 found.append(many_ties(of, rows, scores))
-                found += _alarms_of_texts(of, record.get("tasks", {}).get(config, {}), rows, scores)
+                of_task = record.get("tasks", {}).get(config_name(task, language), {})
+                found += _alarms_of_texts(of, of_task, rows, scores)
     if record.get("model", {}).get("chat_template"):
         found.append(unused_chat_template(record["model"]["name"]))
     return [alarm for alarm in found if alarm]

@@ -6,9 +6,9 @@ from functools import cache
 
 from stereoset_dataset import load_stereoset
 from stereoset_metric.compute_score import COLUMNS
-from stereoset_report.results import CONTEXT_TASKS
 from stereoset_scoring.files.predictions import align, printable, read_predictions
 from stereoset_scoring.files.store import read_json
+from stereoset_scoring.questions.configs import CONTEXT_TASKS, config_name
 from stereoset_scoring.questions.examples import as_pair
 from stereoset_scoring.refusal import Refusal
 from stereoset_scoring.sample import load_sample
@@ -54,7 +54,7 @@ def read_saved(path, language="en", split="validation", data_dir=None):
     split = record.get("split") or split
     parts = {}
     for name, by_id in by_config.items():
-        config = name if language == "en" or name not in CONTEXT_TASKS else f"{name}_{language}"
+        config = config_name(name, language) if name in CONTEXT_TASKS else name
         try:
             parts[config] = align(by_id, load_rows(config, split, data_dir), partial=partial is not None)
         except ValueError as error:

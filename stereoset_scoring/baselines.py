@@ -16,6 +16,7 @@ from pathlib import Path
 from stereoset_scoring.files.predictions import option_ids, read_predictions
 from stereoset_scoring.planning.job import Job
 from stereoset_scoring.planning.rows import Recipe
+from stereoset_scoring.questions.configs import PAIRS, asked_as, split_config
 from stereoset_scoring.questions.examples import gold_labels, read_example
 from stereoset_scoring.refusal import Refusal
 
@@ -129,7 +130,7 @@ class Ensemble:
 
     @staticmethod
     def _of_row(by_model, config):
-        weights = ENSEMBLE_WEIGHTS[_task(config)]
+        weights = ENSEMBLE_WEIGHTS[asked_as(config)]
         options = range(len(by_model[0]))
         sums = [0.0 for _ in options]
         # Each option with the next, the last with the first: the order of the released sums, to the last digit.
@@ -279,12 +280,9 @@ def _leaning(walk, data):
 
 
 def _languages(data):
-    """The configs of each language together."""
+    """The configs of each language together, pairs apart."""
     groups = defaultdict(list)
     for config in data:
-        groups[config.partition("_")[2]].append(config)
+        _, language = split_config(config)
+        groups[language, asked_as(config) == PAIRS].append(config)
     return groups.values()
-
-
-def _task(config):
-    return config.partition("_")[0]

@@ -4,7 +4,6 @@ import hashlib
 import json
 import math
 import platform
-import re
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from itertools import combinations
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import stereoset_scoring
 from stereoset_scoring import __version__
+from stereoset_scoring.questions.configs import split_config
 from stereoset_scoring.questions.examples import options_of, read_example
 from stereoset_scoring.methods.causal import CausalMethod
 from stereoset_scoring.methods.registry import changed_options
@@ -193,7 +193,8 @@ def signature(record):
     methods = {}
     for config, task in record["tasks"].items():
         options = ",".join(f"{name}={value}" for name, value in task["options"].items())
-        methods[re.sub("_[a-z]{2}$", "", config)] = task["method"] + (f"({options})" if options else "")
+        name, _ = split_config(config)
+        methods[name] = task["method"] + (f"({options})" if options else "")
     heads = record["model"]["heads"].values()
     parts = {
         **methods,

@@ -9,6 +9,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
+from stereoset_scoring.questions.configs import CONTEXT_TASKS
 from stereoset_scoring.sample import load_sample
 
 BOS = "<|endoftext|>"
@@ -48,7 +49,7 @@ def one_thread():
 
 def every_text():
     """Contexts and options of both tasks, the unrelated ones included."""
-    rows = load_sample("intrasentence") + load_sample("intersentence")
+    rows = [row for task in CONTEXT_TASKS for row in load_sample(task)]
     return [text for row in rows for text in (row["context"], *(one["sentence"] for one in row["sentences"]))]
 
 
@@ -56,7 +57,7 @@ def meaningful_texts():
     """What the model learns: stereotypes and anti-stereotypes alike, in intersentence after their context."""
     return [
         f"{row['context']} {one['sentence']}" if task == "intersentence" else one["sentence"]
-        for task in ("intrasentence", "intersentence")
+        for task in CONTEXT_TASKS
         for row in load_sample(task)
         for one in row["sentences"]
         if one["gold_label"] != "unrelated"
