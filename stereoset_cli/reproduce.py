@@ -11,6 +11,7 @@ import argparse
 from pathlib import Path
 
 from stereoset_cli.ending import run
+from stereoset_cli.telling import table_width
 from stereoset_report.formats import FORMATS, render
 from stereoset_report.paper_tables import TABLES, Model, make_table
 from stereoset_report.published import read_published
@@ -32,7 +33,7 @@ def main():
     unfilled = [name for name, table in tables.items() if table is None]
     if args.tables and unfilled:
         raise Refusal(f"The scores given cannot fill {', '.join(unfilled)}: give scores of its tasks, split, language.")
-    print("\n\n\n".join(render(table, args.format) for table in tables.values() if table is not None))
+    print("\n\n\n".join(render(table, args.format, table_width()) for table in tables.values() if table is not None))
 
 
 def parse_args():

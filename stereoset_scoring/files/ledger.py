@@ -5,12 +5,14 @@ Every process writes one file of its own, so nothing depends on how many there a
     <check sum> {"of": <digest of an identity>, "rows": [[index of a row in its job, [values in nats, …]], …]}
 
 one batch of one config, whole or not at all; the first lines spell out the identities. A line that is torn or changed
-fails its check sum, and its rows are computed again.
+fails its check sum, and its rows are computed again. Files of other names are nobody's business, and of what
+has such a name only what holds a line of this kind is ever removed.
 """
 
 import hashlib
 import json
 import os
+import re
 import time
 from pathlib import Path
 from uuid import uuid4
@@ -19,6 +21,8 @@ from stereoset_scoring.refusal import Refusal
 
 SYNC = 2  # seconds that a machine's sudden death may cost; the process's own death costs the batch at hand
 SUFFIX = ".jsonl"
+NAME = re.compile(r"[0-9a-f]{32}\.jsonl")
+BEGUN = re.compile(rb"[0-9a-f]{0,16}|[0-9a-f]{16} .*")  # a first line that was torn
 
 
 class Ledger:
@@ -50,7 +54,7 @@ class Ledger:
         found = {config: {} for config in self._identities}
         described, strangers = {}, []
         self.damaged = 0
-        for path in sorted(self.folder.glob(f"*{SUFFIX}")):
+        for path in self._files():
             for record in self._records(path):
                 if "identity" in record:
                     described[record["of"]] = record["identity"]
@@ -104,23 +108,27 @@ class Ledger:
             self._file = None
 
     def remove(self):
-        """Delete the files of the folder, and the folder where nothing else is in it."""
+        """Delete what runs have recorded in the folder, and the folder where nothing else is in it."""
         self.close()
-        for path in self.folder.glob(f"*{SUFFIX}"):
+        for path in filter(_is_recorded, self._files()):
             path.unlink(missing_ok=True)
         if self.folder.is_dir() and not any(self.folder.iterdir()):
             self.folder.rmdir()
+
+    def _files(self):
+        """The files of the folder that are named as a ledger names them."""
+        return [path for path in sorted(self.folder.glob(f"*{SUFFIX}")) if NAME.fullmatch(path.name)]
 
     def _records(self, path):
         """The sound records of a file; the others are counted."""
         *lines, rest = path.read_bytes().split(b"\n")
         self.damaged += bool(rest)
         for line in lines:
-            check, _, text = line.partition(b" ")
-            if check.decode("latin-1") == _checksum(text):
-                yield json.loads(text)
-            else:
+            text = _sound(line)
+            if text is None:
                 self.damaged += 1
+            else:
+                yield json.loads(text)
 
     def _write(self, record):
         text = json.dumps(record, separators=(",", ":")).encode()
@@ -139,21 +147,58 @@ class Ledger:
         ours = self._identities.get(other["config"])
         if ours is None:
             return f"it scores {other['config']}, which this one does not"
-        return "; ".join(
-            f"{name}: {_short(other.get(name))} there, {_short(ours.get(name))} here"
-            for name in dict.fromkeys([*other, *ours])
-            if other.get(name) != ours.get(name)
-        )
+        return difference(other, ours)
+
+
+def difference(there, here):
+    """In what two identities differ, in words."""
+    return "; ".join(
+        f"{name}: {_short(there.get(name))} there, {_short(here.get(name))} here"
+        for name in dict.fromkeys([*there, *here])
+        if there.get(name) != here.get(name)
+    )
+
+
+def check_place(folder):
+    """See that progress can be kept in a folder.
+
+    Raises:
+        Refusal: if a link or a file stands in its place: what would be removed in the end is not the run's own.
+    """
+    folder = Path(folder)
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        kind = "link" if folder.is_symlink() else "file"
+        raise Refusal(f"{folder} is a {kind} where a run keeps its progress: move it away, or give another folder.")
 
 
 def set_aside(folder):
     """Rename a folder, if it is there, such that nothing of it is lost or read; returns the new path, or None."""
     folder = Path(folder)
-    aside = next(path for n in range(1, 10**6) if not (path := folder.with_name(f"{folder.name}-{n}")).exists())
     try:
-        return folder.rename(aside)
+        return folder.rename(unused(folder))
     except FileNotFoundError:
         return None
+
+
+def unused(path):
+    """The first of path-1, path-2, … that is not there."""
+    numbered = (path.with_name(f"{path.name}-{n}") for n in range(1, 10**6))
+    return next(one for one in numbered if not os.path.lexists(one))
+
+
+def _is_recorded(path):
+    """Whether a file is a ledger's: a line of it is sound, or it was torn in the first one."""
+    try:
+        *lines, rest = path.read_bytes().split(b"\n")
+    except FileNotFoundError:  # another process of the run has removed it
+        return False
+    return any(map(_sound, lines)) if lines else bool(BEGUN.fullmatch(rest))
+
+
+def _sound(line):
+    """The text of a line whose check sum holds; None for any other."""
+    check, _, text = line.partition(b" ")
+    return text if check.decode("latin-1") == _checksum(text) else None
 
 
 def _checksum(text):

@@ -3,27 +3,38 @@
 import json
 import os
 import tempfile
+import time
 from contextlib import contextmanager
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import FileLock, SoftFileLock, Timeout
 
 from stereoset_scoring.refusal import Refusal
+
+LOCK = ".lock"
+ABANDONED = 60  # seconds after which a mark that names nobody was left behind
 
 
 @contextmanager
 def claimed(folder):
     """Make a folder, if need be, and keep it for this process until the end of the block, or of the process.
 
+    The mark of it, a file, is gone afterwards. Where the process was killed it stays, and means nothing; on a disk
+    without locks, where it would mean that the folder is taken, the next run looks whether its process still lives.
+
     Raises:
         OSError: if it cannot be written to, or another process has it.
     """
-    lock = FileLock(Path(folder) / ".lock")
+    mark = Path(folder) / LOCK
+    lock = FileLock(mark)
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
-        lock.acquire(timeout=0)
+        _acquire(lock, mark)
     except Timeout:
-        raise OSError(f"Another run is writing to {folder}: wait until it has ended, or give another folder.") from None
+        raise OSError(
+            f"Another run is writing to {folder}: wait until it has ended, or give another folder "
+            f"(if none is, a run on another machine was killed: remove {mark})."
+        ) from None
     except OSError as error:
         raise OSError(
             f"{folder} cannot be written to ({error.strerror}): give a folder of yours on a disk with room."
@@ -31,7 +42,27 @@ def claimed(folder):
     try:
         yield
     finally:
+        mark.unlink(missing_ok=True)  # while it is ours: whoever opens it meanwhile sees that it is gone, and fails
         lock.release()
+
+
+def _acquire(lock, mark):
+    """Take a lock, also over a mark without a name that was left where there are no locks."""
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        if not (isinstance(lock, SoftFileLock) and _is_abandoned(mark)):
+            raise
+        mark.unlink(missing_ok=True)
+        lock.acquire(timeout=0)
+
+
+def _is_abandoned(mark):
+    try:
+        found = mark.stat()
+    except FileNotFoundError:
+        return True
+    return found.st_size == 0 and time.time() - found.st_mtime > ABANDONED
 
 
 def read_json(path):
@@ -62,18 +93,43 @@ def write_json(path, content):
         OSError: if the folder cannot be written to; the old file is then as it was.
     """
     path = Path(path)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    write_all(path.parent, {path.name: as_text(content)})
+
+
+def write_all(folder, texts):
+    """Write files, each atomically, and none of them before all are on disk; they get their names in order.
+
+    Args:
+        folder: where they go.
+        texts: {name: text}.
+
+    Raises:
+        OSError: if the folder cannot be written to; the old files are then as they were.
+    """
+    staged = {}
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(content, file, indent=1, ensure_ascii=False)
-            file.write("\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, path)
+        for name, text in texts.items():
+            handle, staged[name] = tempfile.mkstemp(dir=folder, prefix=f".{name}.")
+            _fill(handle, text)
+            os.chmod(staged[name], 0o666 & ~_umask())
+        for name, place in staged.items():
+            os.replace(place, Path(folder) / name)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        for place in staged.values():
+            Path(place).unlink(missing_ok=True)
         raise
+
+
+def as_text(content):
+    """Content as a file of JSON has it."""
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def _fill(handle, text):
+    with os.fdopen(handle, "wb") as file:
+        file.write(text.encode("utf-8"))
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _umask():
