@@ -1,6 +1,7 @@
 """How a command ends: by itself, by a refusal in one line, by being asked to, or because nobody reads on."""
 
 import os
+import select
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -55,12 +56,10 @@ def _spell_out() -> None:
 
 
 def is_closed(stream) -> bool:
-    """Whether nobody reads a stream any more."""
-    try:
-        stream.flush()
-    except BrokenPipeError:
-        return True
-    return False
+    """Whether a stream is a pipe that nobody reads any more."""
+    poll = select.poll()
+    poll.register(stream.fileno(), 0)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
 
 
 def silence(stream) -> None:

@@ -8,6 +8,8 @@ stereoset COMMAND --help
 import sys
 from importlib import import_module
 
+from stereoset_cli.ending import run
+
 COMMANDS = {
     # name: (module, what it does)
     "score": ("stereoset_cli.score", "score a model on StereoSet or CrowS-Pairs, and print its table"),
@@ -20,7 +22,12 @@ COMMANDS = {
 
 
 def main() -> None:
-    """The command that the first word names, with the words that follow."""
+    """The command."""
+    run(choose)
+
+
+def choose() -> None:
+    """Run the command that the first word names, with the words that follow."""
     name, *words = sys.argv[1:] or ["--help"]
     if name in ("-h", "--help"):
         print(usage())
