@@ -10,6 +10,7 @@ the files.
 import argparse
 from pathlib import Path
 
+from stereoset_cli.arguments import Formatter
 from stereoset_cli.ending import run
 from stereoset_cli.telling import table_width
 from stereoset_report.formats import FORMATS, render
@@ -38,7 +39,7 @@ def main():
 
 def parse_args():
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=Formatter)
     parser.add_argument(
         "scores",
         nargs="+",
