@@ -1,120 +1,237 @@
-"""What score.py is asked on the command line, and what makes no sense there."""
+"""What `stereoset score` is asked on the command line, and what makes no sense there; no torch."""
 
 import argparse
 import json
-import os
+import re
 from pathlib import Path
-
-import torch
 
 from stereoset_scoring.baselines import is_baseline, sentiment_model
 from stereoset_scoring.methods.registry import METHODS, PRESETS, read_option
-from stereoset_scoring.questions.configs import CONTEXT_TASKS, LANGUAGES, TASKS, asked_as
+from stereoset_scoring.questions.configs import CONTEXT_TASKS, ENGLISH, LANGUAGES, TASKS, asked_as
+from stereoset_scoring.refusal import Refusal
+from stereoset_scoring.runs import asked
+from stereoset_scoring.runs.asked import DEFAULTS, OWN_FILE, SAMPLE
 
-DEFAULTS = "defaults"
+
+class Formatter(argparse.RawDescriptionHelpFormatter):
+    """Help with the defaults, where there are some."""
+
+    def _get_help_string(self, action):
+        text = action.help or ""
+        if action.default in (None, False, argparse.SUPPRESS) or "%(default)s" in text:
+            return text
+        return f"{text} (default: {_words(action.default)})"
 
 
-def parse_args(description):
+def _words(default):
+    return " ".join(default) if isinstance(default, list | tuple) else str(default)
+
+
+def parse_args(description: str) -> argparse.Namespace:
     """The command line.
 
     Args:
-        description: what the script says of itself.
+        description: what the command says of itself.
     """
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
+    parser = argparse.ArgumentParser(description=description, formatter_class=Formatter)
+    _add_questions(parser.add_argument_group("what is scored"))
+    _add_manner(parser.add_argument_group("how it is asked"))
+    _add_placement(parser.add_argument_group("how it is computed"))
+    _add_files(parser.add_argument_group("files"))
+    args = parser.parse_args()
+    mistake = None if args.list_methods else _mistake(args)
+    if mistake:
+        parser.error(mistake)
+    return args
+
+
+def _add_questions(group):
+    group.add_argument(
         "--model",
         help="hub id or folder of a language model; or a baseline: baseline:ideal, "
         "baseline:stereotyped, baseline:random, baseline:sentiment=MODEL (hub id or folder of a classifier), "
         "baseline:ensemble=FILE,FILE,FILE (prediction files of gpt2-large, bert-large-cased, gpt2-medium)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="of baseline:random")
-    parser.add_argument(
+    group.add_argument("--revision", help="branch, tag or commit of the model")
+    group.add_argument("--trust-remote-code", action="store_true", help="run code that comes with the model")
+    group.add_argument("--seed", type=int, default=0, help="of baseline:random")
+    group.add_argument(
+        "--next-sentence-head",
+        type=Path,
+        metavar="PATH",
+        help="a trained head for the intersentence task: a folder of train_next_sentence.py, or a .pth or .safetensors",
+    )
+    group.add_argument(
+        "--tasks",
+        nargs="+",
+        choices=TASKS,
+        metavar="TASK",
+        help=f"of {', '.join(TASKS)}; default: {' '.join(CONTEXT_TASKS)}",
+    )
+    group.add_argument(
+        "--languages", nargs="+", choices=LANGUAGES, metavar="XX", help=f"of {', '.join(LANGUAGES)}; default: {ENGLISH}"
+    )
+    group.add_argument("--split", choices=("validation", "test"), default="validation", help="of English StereoSet")
+    group.add_argument(
         "--sample",
         action="store_true",
         help="score the built-in examples; without --model, a model built on the spot",
     )
-    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=CONTEXT_TASKS)
-    parser.add_argument("--languages", nargs="+", choices=LANGUAGES, default=["en"])
-    parser.add_argument("--split", choices=("validation", "test"), default="validation")
-    parser.add_argument(
+    add_own_data(group)
+    group.add_argument("--limit", type=int, help="only the first examples of each task: a PARTIAL result")
+
+
+def add_own_data(group) -> None:
+    """The options for examples of one's own."""
+    group.add_argument(
+        "--data-file", type=Path, metavar="FILE", help="examples of your own, in the layout of StereoSet's dev.json"
+    )
+    group.add_argument("--language", type=read_language, metavar="XX", help=f"of --data-file; default: {ENGLISH}")
+
+
+def _add_manner(group):
+    group.add_argument(
         "--method",
         nargs="+",
         metavar="NAME",
         help="a method for every task, or TASK=NAME for one: "
         + ", ".join(sorted({one.name for some in METHODS.values() for one in some})),
     )
-    parser.add_argument("--preset", choices=sorted(PRESETS), help="the options of somebody's released code")
-    parser.add_argument("--option", nargs="+", metavar="NAME=VALUE", help="options of the methods: see --list-methods")
-    parser.add_argument(
-        "--compare-presets", nargs=2, choices=[DEFAULTS, *sorted(PRESETS)], help="both, and the difference"
+    group.add_argument("--preset", choices=sorted(PRESETS), help="the options of somebody's released code")
+    group.add_argument("--option", nargs="+", metavar="NAME=VALUE", help="options of the methods: see --list-methods")
+    group.add_argument("--follows", type=int, choices=(0, 1), help="a trained head's class that means: it follows")
+    group.add_argument(
+        "--compare-presets",
+        nargs=2,
+        choices=[DEFAULTS, *sorted(PRESETS)],
+        metavar="PRESET",
+        help=f"two presets, or {DEFAULTS}, and the difference",
     )
-    parser.add_argument("--list-methods", action="store_true", help="every method with its source, and nothing else")
-    parser.add_argument(
-        "--next-sentence-head",
-        type=Path,
-        metavar="PATH",
-        help="a trained head for the intersentence task: a folder of train_next_sentence.py, or a .pth or .safetensors",
-    )
-    parser.add_argument("--follows", type=int, choices=(0, 1), help="that head's class that means: the option follows")
-    parser.add_argument("--scale", choices=("log", "probability"), default="log", help="what scores.json holds")
-    parser.add_argument("--data-dir", type=Path, help="a mirror of the upstream files, instead of the network")
-    parser.add_argument(
+    group.add_argument("--list-methods", action="store_true", help="every method with its source, and nothing else")
+
+
+def _add_placement(group):
+    group.add_argument(
         "--dtype", default="auto", help="auto (the checkpoint's own), float32, bfloat16, float16 or float64"
     )
-    parser.add_argument("--attention", help="eager, sdpa, flash_attention_2, …; default: transformers' own choice")
-    parser.add_argument("--compile", action="store_true", help="compile the model, its heads left out")
-    parser.add_argument("--tf32", action="store_true", help="multiply float32 matrices in TensorFloat-32, on a GPU")
-    parser.add_argument("--device-map", choices=("auto",), help="spread one model over all devices of the machine")
-    parser.add_argument(
+    group.add_argument("--attention", help="eager, sdpa, flash_attention_2, …; default: transformers' own choice")
+    group.add_argument("--compile", action="store_true", help="compile the model, its heads left out")
+    group.add_argument("--tf32", action="store_true", help="multiply float32 matrices in TensorFloat-32, on a GPU")
+    group.add_argument("--device-map", choices=("auto",), help="spread one model over all devices of the machine")
+    group.add_argument(
         "--gpus-per-model", type=int, metavar="K", help="each process spreads its model over K of its machine's GPUs"
     )
-    parser.add_argument(
+    group.add_argument(
         "--quantization",
         type=read_quantization,
         metavar="JSON",
         help="how weights are quantized as they are loaded: a JSON object such as "
         '{"quant_method": "bitsandbytes", "load_in_4bit": true}, or a file that holds one',
     )
-    parser.add_argument("--revision", help="branch, tag or commit of the model")
-    parser.add_argument("--max-tokens", type=int, help="tokens, padding included, in one forward pass")
-    parser.add_argument("--limit", type=int, help="only the first examples of each task: a PARTIAL result")
-    parser.add_argument(
+    group.add_argument(
+        "--max-tokens",
+        type=int,
+        help="tokens, padding included, in one forward pass; default: 16384 on a GPU, 2048 elsewhere",
+    )
+    group.add_argument(
         "--keep-going",
         action="store_true",
         help="leave out and list examples that cannot be scored, instead of refusing all: a PARTIAL result",
     )
-    parser.add_argument(
-        "--restart", action="store_true", help="set aside what an interrupted run has computed, and begin anew"
+
+
+def _add_files(group):
+    group.add_argument("--output-dir", type=Path, help="where the files go: scores.json, results.json, run.json")
+    group.add_argument("--name", type=read_label, metavar="LABEL", help="what tables call the run; default: the model")
+    group.add_argument("--scale", choices=("log", "probability"), default="log", help="what scores.json holds")
+    group.add_argument("--data-dir", type=Path, help="a mirror of the upstream files, instead of the network")
+    group.add_argument(
+        "--restart", action="store_true", help="set aside what the output folder holds of earlier runs, and begin anew"
     )
-    parser.add_argument("--trust-remote-code", action="store_true", help="run code that comes with the model")
-    parser.add_argument("--output-dir", type=Path, help="where the files go")
-    args = parser.parse_args()
-    if args.list_methods:
-        return args
-    if not args.output_dir:
-        parser.error("give an --output-dir for the files")
-    if not args.model and not args.sample:
-        parser.error("give a --model, or --sample to try the machinery")
-    if args.sample and list(args.languages) != ["en"]:
-        parser.error("the sample is English: leave --languages out")
-    if is_baseline(args.model) and not sentiment_model(args.model) and args.scale == "probability":
-        parser.error("a baseline's scores are no logarithms of probabilities: leave --scale out")
-    if (
-        args.device_map
-        and torch.cuda.is_available()
-        and int(os.environ.get("LOCAL_WORLD_SIZE", 1)) > 1
-        and not args.gpus_per_model
-    ):
-        parser.error("every process would spread its model over the same GPUs: give --gpus-per-model")
-    if is_baseline(args.model) and args.compare_presets:
-        parser.error("a baseline has no presets: leave --compare-presets out")
-    if args.limit is not None and args.limit < 1:
-        parser.error("--limit counts examples: give 1 or more")
-    if set(args.languages) != {"en"} and not set(args.tasks) <= set(CONTEXT_TASKS):
-        parser.error("pairs are English only: score them without --languages")
-    if args.sample and not set(args.tasks) <= set(CONTEXT_TASKS):
-        parser.error("the sample has no pairs: leave them out of --tasks")
-    return args
+
+
+def _mistake(args):
+    """What makes no sense in a command line, in words; None where all does."""
+    tasks, baseline = args.tasks or CONTEXT_TASKS, is_baseline(args.model)
+    english, pairs = (args.languages or [ENGLISH]) == [ENGLISH], not set(tasks) <= set(CONTEXT_TASKS)
+    mistakes = {
+        "give an --output-dir for the files": not args.output_dir,
+        "give a --model, or --sample to try the machinery": not args.model and not args.sample,
+        "the sample is English: leave --languages out": args.sample and not english,
+        "a baseline's scores are no logarithms of probabilities: leave --scale out": baseline
+        and not sentiment_model(args.model)
+        and args.scale == "probability",
+        "a baseline has no presets: leave --compare-presets out": baseline and args.compare_presets,
+        "--limit counts examples: give 1 or more": args.limit is not None and args.limit < 1,
+        "pairs are English only: score them without --languages": pairs and set(args.languages or []) - {ENGLISH},
+        "the sample has no pairs: leave them out of --tasks": args.sample and pairs,
+        "the sample is examples too: leave --sample or --data-file out": args.sample and args.data_file,
+        "a file of examples has one language: give --language instead of --languages": args.data_file
+        and args.languages,
+        "--language is that of a --data-file: give --languages": args.language and not args.data_file,
+        "a file of examples has no pairs: leave them out of --tasks": args.data_file and pairs,
+    }
+    return next((words for words, holds in mistakes.items() if holds), None)
+
+
+def asked_for(args: argparse.Namespace, data_file=None) -> asked.Asked:
+    """The command line as a run takes it.
+
+    Args:
+        args: as `parse_args` returns them.
+        data_file: {"path": …, "sha256": …} of the file of examples; None where there is none.
+    """
+    split = SAMPLE if args.sample else OWN_FILE if data_file else args.split
+    follows = {} if args.follows is None else {"follows": args.follows}
+    return asked.Asked(
+        asked.Model(args.model, args.revision, args.trust_remote_code, args.next_sentence_head, args.seed),
+        asked.Questions(split, args.limit, data_file),
+        asked.Manner(
+            methods_by_task(args.method),
+            args.preset,
+            options(args.option) | follows,
+            tuple(args.compare_presets or ()),
+        ),
+        asked.Placement(
+            args.dtype,
+            args.attention,
+            args.compile,
+            args.tf32,
+            args.device_map,
+            args.gpus_per_model,
+            args.quantization,
+            args.max_tokens,
+        ),
+        asked.Output(args.output_dir, args.name or label_of(args.model), args.scale, args.keep_going, args.restart),
+    )
+
+
+def label_of(model: str | None) -> str:
+    """What tables call a model by default: its hub id, or the name of its folder.
+
+    >>> label_of("EleutherAI/pythia-70m"), label_of("runs/bert/best/"), label_of("baseline:ensemble=a.json,b.json")
+    ('EleutherAI/pythia-70m', 'best', 'baseline:ensemble')
+    """
+    if model is None:
+        return "sample model"
+    if is_baseline(model):
+        inner = sentiment_model(model)
+        return f"baseline:sentiment={label_of(inner)}" if inner else model.partition("=")[0]
+    return Path(model).resolve().name if Path(model).exists() or model.count("/") != 1 else model
+
+
+def read_label(text):
+    """--name: a line that a terminal shows."""
+    if not text.strip() or not text.isprintable():
+        raise argparse.ArgumentTypeError(f"{text!r} is no label: give one line of text")
+    return text
+
+
+def read_language(text):
+    """--language: two letters."""
+    if not re.fullmatch("[a-z]{2}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no language: give two letters, such as it")
+    return text
 
 
 def read_quantization(text):
@@ -140,11 +257,9 @@ def methods_by_task(words):
         return words[0] if words else None
     pairs = dict(word.partition("=")[::2] for word in words)
     if not set(pairs) <= set(TASKS) or not all(pairs.values()):
-        raise ValueError(
-            f"--method {' '.join(words)} is neither a name nor TASK=NAME for the tasks {', '.join(TASKS)}."
-        )
+        raise Refusal(f"--method {' '.join(words)} is neither a name nor TASK=NAME for the tasks {', '.join(TASKS)}.")
     methods = {}
     for task, name in pairs.items():
         if methods.setdefault(asked_as(task), name) != name:
-            raise ValueError(f"--method {' '.join(words)} gives pairs two methods: score each in a run of its own.")
+            raise Refusal(f"--method {' '.join(words)} gives pairs two methods: score each in a run of its own.")
     return methods

@@ -27,7 +27,7 @@ import datasets
 
 import stereoset_metric
 from stereoset_cli.ending import run
-from stereoset_dataset import Stereoset, load_stereoset
+from stereoset_dataset import Refusal, Stereoset, load_stereoset
 
 METRIC = Path(stereoset_metric.__file__).parent
 
@@ -51,7 +51,7 @@ def attempt(kind, install, *arguments):
     """Install a part and say so; None, or why it could not be."""
     try:
         print(f"{kind + ':':<8}{install(*arguments)}", flush=True)
-    except (OSError, ValueError) as refusal:
+    except (OSError, Refusal) as refusal:
         return str(refusal).replace("data_dir=", "--data-dir")  # as the option is called here
     return None
 

@@ -5,6 +5,7 @@ stereoset methods > stereoset_scoring/METHODS.md
 
 import argparse
 
+from stereoset_cli.ending import run
 from stereoset_scoring.methods.registry import methods_table
 
 TITLE = "# What can be asked of a model"
@@ -20,10 +21,15 @@ def page() -> str:
     return "\n\n".join([TITLE, LEGEND, methods_table()])
 
 
-def door() -> None:
-    """The command."""
+def main() -> None:
+    """The page, printed."""
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     print(page())
+
+
+def door() -> None:
+    """The command."""
+    run(main)
 
 
 if __name__ == "__main__":

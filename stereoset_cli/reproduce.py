@@ -10,12 +10,15 @@ the files.
 import argparse
 from pathlib import Path
 
+from stereoset_cli.arguments import Formatter
 from stereoset_cli.ending import run
+from stereoset_cli.telling import table_width
 from stereoset_report.formats import FORMATS, render
 from stereoset_report.paper_tables import TABLES, Model, make_table
 from stereoset_report.published import read_published
 from stereoset_report.saved import read_saved
 from stereoset_scoring.questions.configs import LANGUAGES
+from stereoset_scoring.refusal import Refusal
 
 
 def main():
@@ -30,15 +33,13 @@ def main():
     }
     unfilled = [name for name, table in tables.items() if table is None]
     if args.tables and unfilled:
-        raise ValueError(
-            f"The scores given cannot fill {', '.join(unfilled)}: give scores of its tasks, split, language."
-        )
-    print("\n\n\n".join(render(table, args.format) for table in tables.values() if table is not None))
+        raise Refusal(f"The scores given cannot fill {', '.join(unfilled)}: give scores of its tasks, split, language.")
+    print("\n\n\n".join(render(table, args.format, table_width()) for table in tables.values() if table is not None))
 
 
 def parse_args():
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=Formatter)
     parser.add_argument(
         "scores",
         nargs="+",
@@ -62,13 +63,13 @@ def read_models(args):
         name, separator, path = word.partition("=")
         name, _, language = name.partition(":")
         if not name or not separator or not path:
-            raise ValueError(f"{word!r} is not NAME=PATH or NAME:LANGUAGE=PATH: say what to call the scores.")
+            raise Refusal(f"{word!r} is not NAME=PATH or NAME:LANGUAGE=PATH: say what to call the scores.")
         if language and language not in LANGUAGES:
-            raise ValueError(f"{word!r} names the language {language!r}: choose one of {', '.join(LANGUAGES)}.")
+            raise Refusal(f"{word!r} names the language {language!r}: choose one of {', '.join(LANGUAGES)}.")
         model = Model(name, read_saved(Path(path), language or "en", args.split, args.data_dir))
         parts = {(name, model.split, config) for config in model.saved.parts}
         if parts & seen:
-            raise ValueError(
+            raise Refusal(
                 f"{name} has two sets of scores for {sorted(parts & seen)[0][2]}: give one of them a name of its own."
             )
         seen |= parts

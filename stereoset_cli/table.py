@@ -8,12 +8,15 @@ import argparse
 import json
 from pathlib import Path
 
+from stereoset_cli.arguments import Formatter, read_label, read_language
 from stereoset_cli.ending import run
+from stereoset_cli.telling import table_width
 from stereoset_metric.compute_score import AVERAGES, TIES, VERSION, compare_scores, flat_references
 from stereoset_report.results import find_alarms, make_results
 from stereoset_report.saved import read_saved
 from stereoset_report.text import find_notes, render
 from stereoset_scoring.files.predictions import option_ids
+from stereoset_scoring.refusal import Refusal
 
 LEVEL = 0.95  # of the intervals of differences, where none is asked for
 
@@ -26,28 +29,37 @@ def main():
     results = make_results(parts, **metric_options(args))
     alarms = find_alarms(results, parts, saved.record)
     line = signature(args, parts, partial)
-    compared = compare(args, parts) if args.compare else None
+    other = read(args, args.compare) if args.compare else None
+    compared = compare(args, parts, other.parts) if other else None
     if args.json:
         report = {"partial": partial, "signature": line, "results": results, "alarms": alarms}
         print(json.dumps(report | ({"differences": compared} if compared else {}), indent=1))
         return
-    print(render(results, str(args.scores), line, partial, alarms, find_notes(saved.record)))
+    title = args.name or saved.label
+    print(render(results, title, line, partial, alarms, find_notes(saved.record), table_width()))
     if compared:
-        print(render_differences(args, compared))
+        print(render_differences(args, compared, title, other.label))
 
 
 def parse_args():
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("scores", type=Path, help="a prediction file, or the output folder of a run")
-    parser.add_argument("--language", default="en", help="of a file whose tasks do not say it")
-    parser.add_argument("--split", choices=("validation", "test"), default="validation")
-    parser.add_argument("--data-dir", type=Path, help="a mirror of the upstream files, instead of the network")
-    parser.add_argument("--average", choices=AVERAGES, default="target", help="over target terms or examples")
-    parser.add_argument("--ties", choices=tuple(TIES), default="strict")
-    parser.add_argument("--confidence-level", type=share, help="such as 0.95: intervals, by resampling target terms")
-    parser.add_argument("--compare", type=Path, help="other scores of the same examples: paired differences")
-    parser.add_argument("--json", action="store_true", help="all numbers as JSON instead of the table")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=Formatter)
+    scored = parser.add_argument_group("what was scored")
+    scored.add_argument("scores", type=Path, help="a prediction file, or the output folder of a run")
+    scored.add_argument("--language", type=read_language, default="en", help="of a file whose tasks do not say it")
+    scored.add_argument("--split", choices=("validation", "test"), default="validation", help="of a file")
+    scored.add_argument("--data-dir", type=Path, help="a mirror of the upstream files, instead of the network")
+    scored.add_argument(
+        "--data-file", type=Path, metavar="FILE", help="the examples of your own that were scored, as score takes them"
+    )
+    counted = parser.add_argument_group("how it is counted")
+    counted.add_argument("--average", choices=AVERAGES, default="target", help="over target terms or examples")
+    counted.add_argument("--ties", choices=tuple(TIES), default="strict", help="what a tie is worth")
+    counted.add_argument("--confidence-level", type=share, help="such as 0.95: intervals, by resampling target terms")
+    counted.add_argument("--compare", type=Path, help="other scores of the same examples: paired differences")
+    shown = parser.add_argument_group("how it is shown")
+    shown.add_argument("--name", type=read_label, metavar="LABEL", help="title of the table; default: the run's own")
+    shown.add_argument("--json", action="store_true", help="all numbers as JSON instead of the table")
     return parser.parse_args()
 
 
@@ -61,7 +73,7 @@ def share(word):
 
 def read(args, path):
     """The Saved scores of a file or a run."""
-    return read_saved(path, args.language, args.split, args.data_dir)
+    return read_saved(path, args.language, args.split, args.data_dir, args.data_file)
 
 
 def metric_options(args):
@@ -76,16 +88,15 @@ def signature(args, parts, partial):
     return "|".join(f"{name}:{value}" for name, value in made.items() if value is not None)
 
 
-def compare(args, parts):
+def compare(args, parts, others):
     """{config: the paired differences to the other scores, with their intervals}.
 
     Raises:
         ValueError: if the two have no config in common, or scored different examples of one.
     """
-    others = read(args, args.compare).parts
     common = [config for config in parts if config in others]
     if not common:
-        raise ValueError(
+        raise Refusal(
             f"{args.scores} scores {', '.join(parts)} and {args.compare} {', '.join(others)}: "
             "compare scores of the same task and language."
         )
@@ -93,7 +104,7 @@ def compare(args, parts):
     for config in common:
         (rows, scores), (other_rows, other_scores) = parts[config], others[config]
         if list(map(option_ids, rows)) != list(map(option_ids, other_rows)):
-            raise ValueError(
+            raise Refusal(
                 f"{args.scores} and {args.compare} score different examples of {config}: score the same ones."
             )
         compared[config] = compare_scores(
@@ -107,10 +118,10 @@ def compare(args, parts):
     return compared
 
 
-def render_differences(args, compared):
+def render_differences(args, compared, label, other_label):
     """What `compare` returned as text: a line for each config and number."""
     level = f"{args.confidence_level or LEVEL:.0%} intervals"
-    lines = ["", f"{args.scores} minus {args.compare}, percentage points, {level}"]
+    lines = ["", f"{label} minus {other_label}, percentage points, {level}"]
     for config, found in compared.items():
         for name in ("ss", "lms", "icat"):
             if found[name] is not None:

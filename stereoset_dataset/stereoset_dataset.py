@@ -20,6 +20,7 @@ from .parsing import check_test_set
 from .parsing import crows_pairs_examples
 from .parsing import stereoset_examples
 from .parsing import translated_examples
+from .refusal import Refusal
 from .upstream import CROWS_PAIRS
 from .upstream import TEST
 from .upstream import TRANSLATIONS
@@ -213,7 +214,7 @@ def load_stereoset(config, split=None, data_dir=None, cache_dir=None, streaming=
         _known(wanted_split, sources, f"split of {config}")
     for name, folder in (("data_dir", data_dir), ("cache_dir", cache_dir)):
         if not isinstance(folder, str | os.PathLike | None):
-            raise ValueError(f"{name}={folder!r} is no path: give a folder.")
+            raise Refusal(f"{name}={folder!r} is no path: give a folder.")
     prepared = _prepared_folder(config, cache_dir)
     wanted = list(sources) if wanted_split is None else [wanted_split]
     if not set(wanted) <= _splits_in(prepared):
@@ -284,11 +285,11 @@ def _read_prepared(prepared, split, streaming):
 
 
 def _known(name, table, what):
-    """What a table says of a name, or a ValueError that names what there is."""
+    """What a table says of a name, or a Refusal that names what there is."""
     if not isinstance(name, str) or name not in table:
         guesses = difflib.get_close_matches(str(name), table, n=1)
         hint = f" (nearest: {guesses[0]})" if guesses else ""
-        raise ValueError(f"{name!r} is no {what}{hint}: there are {', '.join(table)}.")
+        raise Refusal(f"{name!r} is no {what}{hint}: there are {', '.join(table)}.")
     return table[name]
 
 
@@ -325,7 +326,7 @@ def _check_content(file, data, path, validation):
     try:
         check_test_set(data, validation, file.examples)
     except ValueError as error:
-        raise ValueError(
+        raise Refusal(
             f"{path} is not StereoSet's test set, {error}: replace it by {file.url}, or load the split validation."
         ) from error
 

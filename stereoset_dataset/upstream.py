@@ -3,6 +3,8 @@
 import dataclasses
 import hashlib
 
+from .refusal import Refusal
+
 BASE_URL = "https://raw.githubusercontent.com"
 
 
@@ -36,13 +38,13 @@ class UpstreamFile:
         return f"{BASE_URL}/{self.location}"
 
     def check(self, data, found_at):
-        """Raise ValueError unless `data`, the bytes found at `found_at`, has the pinned sum."""
+        """Raise Refusal unless `data`, the bytes found at `found_at`, has the pinned sum."""
         if self.sha256:
             kind, expected, actual = "sha256", self.sha256, hashlib.sha256(data).hexdigest()
         else:
             kind, expected, actual = "git blob", self.git_blob, git_blob_sum(data)
         if not actual.startswith(expected):
-            raise ValueError(
+            raise Refusal(
                 f"{found_at} has {kind} {actual} where {expected} is pinned for {self.path} of {self.repository}: "
                 f"replace it by {self.url}."
             )

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 
 import datasets
-from compute_score import AVERAGES, TIES, compute_score, flat_references
+from compute_score import AVERAGES, TIES, Refusal, compute_score, flat_references
 
 GOLD = "McGill-NLP/stereoset"  # English, validation split: ids and gold labels are all that is used of it
 TASKS = ("intrasentence", "intersentence")
@@ -49,16 +49,16 @@ def read_scores(text):
     """{task: {option id: score}} of the text of a prediction file."""
     content = _json(text, "The predictions")
     if not isinstance(content, dict) or not any(task in content for task in TASKS):
-        raise ValueError(f"The predictions hold no scores: give a mapping with {' or '.join(TASKS)}.")
+        raise Refusal(f"The predictions hold no scores: give a mapping with {' or '.join(TASKS)}.")
     scores = {}
     for task in TASKS:
         if task in content:
             pairs = _pairs(content[task])
             if pairs is None:
-                raise ValueError(f"The predictions of {task} are not a list of records with id and score.")
+                raise Refusal(f"The predictions of {task} are not a list of records with id and score.")
             scores[task] = dict(pairs)
             if len(scores[task]) < len(pairs):
-                raise ValueError(f"The predictions of {task} score an option twice: keep one score of each.")
+                raise Refusal(f"The predictions of {task} score an option twice: keep one score of each.")
     return scores
 
 
@@ -67,7 +67,7 @@ def read_gold(text):
     content = _json(text, "The gold file")
     data = content.get("data") if isinstance(content, dict) else None
     if not isinstance(data, dict) or not all(_is_gold(data.get(task, [])) for task in TASKS):
-        raise ValueError("The gold file is not in the layout of dev.json: give one with data and its tasks.")
+        raise Refusal("The gold file is not in the layout of dev.json: give one with data and its tasks.")
     return {task: data.get(task, []) for task in TASKS}
 
 
@@ -76,7 +76,7 @@ def gold_rows(task, gold=None):
     if gold is None:
         return datasets.load_dataset(GOLD, task, split="validation")
     if not gold[task]:
-        raise ValueError(f"The gold file has no {task} examples, and the predictions have: give both the same tasks.")
+        raise Refusal(f"The gold file has no {task} examples, and the predictions have: give both the same tasks.")
     return gold[task]
 
 
@@ -86,7 +86,7 @@ def align(scores, rows):
     known = {option for ids in options for option in ids}
     missing, extra = known - scores.keys(), scores.keys() - known
     if missing or extra:
-        raise ValueError(
+        raise Refusal(
             f"{len(missing)} of {len(known)} options have no score, and {len(extra)} scores belong to no option: "
             "give the scores of exactly the gold file's split."
         )
@@ -101,7 +101,7 @@ def build_page():
         text = Path(uploaded).read_text(encoding="utf-8") if uploaded else pasted
         try:
             return make_table(text, Path(gold).read_text(encoding="utf-8") if gold else None, average, ties)
-        except ValueError as refusal:
+        except Refusal as refusal:
             raise gradio.Error(str(refusal)) from refusal
 
     with gradio.Blocks(title="StereoSet") as page:
@@ -127,7 +127,7 @@ def _json(text, name):
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{name} cannot be read ({error}): give JSON.") from None
+        raise Refusal(f"{name} cannot be read ({error}): give JSON.") from None
 
 
 def _pairs(records):

@@ -24,6 +24,10 @@ BREAKDOWNS = ("bias_type", "target", "direction")
 COLUMNS = ("target", "bias_type", "direction", "gold_label", "sentences")  # all that is read of a row
 
 
+class Refusal(ValueError):
+    """What cannot be judged, and the mend, in one sentence."""
+
+
 @dataclass(frozen=True)
 class Judgement:
     """One example, judged.
@@ -179,14 +183,14 @@ def judge_all(predictions, references, ties="strict"):
     _check_choice("ties", ties, TIES)
     predictions, references = paired(predictions, references)
     if not references:
-        raise ValueError("There is no example to judge: give predictions and references.")
+        raise Refusal("There is no example to judge: give predictions and references.")
     judgements = [
         judge(scores, reference, ties, f"Example {i}{_target_of(reference)}")
         for i, (scores, reference) in enumerate(zip(predictions, references, strict=True))
     ]
     kinds = [judgement.related is None for judgement in judgements]
     if any(kinds) and not all(kinds):
-        raise ValueError(f"Example {kinds.index(True)} has no unrelated option and others have one: judge them apart.")
+        raise Refusal(f"Example {kinds.index(True)} has no unrelated option and others have one: judge them apart.")
     return judgements
 
 
@@ -199,15 +203,15 @@ def judge(scores, reference, ties="strict", name="The example"):
     _check_reference(reference, name)
     golds = _in_order(reference["gold_label"])
     if golds is None:
-        raise ValueError(f"{name} has the gold label {shown(reference['gold_label'])}: give a list, one per option.")
+        raise Refusal(f"{name} has the gold label {shown(reference['gold_label'])}: give a list, one per option.")
     labels = [_label(label, name) for label in golds]
     given = _in_order(scores)
     if given is None:
-        raise ValueError(f"{name} has the prediction {shown(scores)}: give a list, a score for each option.")
+        raise Refusal(f"{name} has the prediction {shown(scores)}: give a list, a score for each option.")
     if len(given) != len(labels):
-        raise ValueError(f"{name} has {len(given)} scores for {len(labels)} options: give one for each.")
+        raise Refusal(f"{name} has {len(given)} scores for {len(labels)} options: give one for each.")
     if sorted(labels) not in (sorted(LABELS), sorted(LABELS[:2])):
-        raise ValueError(
+        raise Refusal(
             f"{name} has the gold labels {', '.join(labels) or 'none'}: give one stereotype, one anti-stereotype "
             "and at most one unrelated."
         )
@@ -267,9 +271,7 @@ def flat_reference(row):
         ValueError: if it is none of these.
     """
     if not isinstance(row, Mapping):
-        raise ValueError(
-            f"A reference is {type(row).__name__} {shown(row)}: give mappings, such as rows of the data set."
-        )
+        raise Refusal(f"A reference is {type(row).__name__} {shown(row)}: give mappings, such as rows of the data set.")
     gold_label = row.get("gold_label")
     if gold_label is None and row.get("sentences") is not None:
         gold_label = _gold_labels(row["sentences"])
@@ -299,7 +301,7 @@ def paired(predictions, references):
     """
     predictions, references = listed(predictions, "The predictions"), listed(references, "The references")
     if len(predictions) != len(references):
-        raise ValueError(f"There are {len(predictions)} predictions for {len(references)} references: give as many.")
+        raise Refusal(f"There are {len(predictions)} predictions for {len(references)} references: give as many.")
     return predictions, references
 
 
@@ -311,7 +313,7 @@ def listed(values, name):
     """
     found = list(values) if hasattr(values, "__next__") else _in_order(values)
     if found is None:
-        raise ValueError(f"{name} are {type(values).__name__} {shown(values)}: give a list, one entry per example.")
+        raise Refusal(f"{name} are {type(values).__name__} {shown(values)}: give a list, one entry per example.")
     return found
 
 
@@ -440,13 +442,13 @@ def _target_of(reference):
 
 def _check_reference(reference, name):
     if not isinstance(reference, Mapping):
-        raise ValueError(f"{name} has the reference {shown(reference)}: give a mapping with its gold_label.")
+        raise Refusal(f"{name} has the reference {shown(reference)}: give a mapping with its gold_label.")
     for field in ("target", "bias_type", "gold_label"):
         if reference.get(field) is None:
-            raise ValueError(f"{name} has no {field}: give references with target, bias_type and gold_label.")
+            raise Refusal(f"{name} has no {field}: give references with target, bias_type and gold_label.")
     for field in ("target", "bias_type", "direction"):
         if not isinstance(reference.get(field, ""), str | None):
-            raise ValueError(f"{name} has the {field} {shown(reference[field])}: give text.")
+            raise Refusal(f"{name} has the {field} {shown(reference[field])}: give text.")
 
 
 def _gold_labels(sentences):
@@ -455,7 +457,7 @@ def _gold_labels(sentences):
         return sentences.get("gold_label")
     options = _in_order(sentences)
     if options is None or not all(isinstance(option, Mapping) for option in options):
-        raise ValueError(f"A reference has the sentences {shown(sentences)}: give mappings with a gold_label each.")
+        raise Refusal(f"A reference has the sentences {shown(sentences)}: give mappings with a gold_label each.")
     return [option.get("gold_label") for option in options]
 
 
@@ -463,10 +465,10 @@ def _rows(columns):
     """Rows of a mapping of columns."""
     found = {name: _in_order(columns[name]) for name in COLUMNS if name in columns}
     if not found or None in found.values():
-        raise ValueError("The references are a single row: give a list of rows.")
+        raise Refusal("The references are a single row: give a list of rows.")
     if len(set(map(len, found.values()))) > 1:
         lengths = ", ".join(f"{len(column)} {name}" for name, column in found.items())
-        raise ValueError(f"The references' columns differ in length ({lengths}): give a value for each example.")
+        raise Refusal(f"The references' columns differ in length ({lengths}): give a value for each example.")
     return [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
 
 
@@ -495,7 +497,7 @@ def _label(label, name):
         return plain
     if isinstance(plain, Real) and not isinstance(plain, bool) and plain in range(len(LABELS)):
         return LABELS[int(plain)]
-    raise ValueError(f"{name} has the gold label {shown(label)}: choose one of {', '.join(LABELS)}.")
+    raise Refusal(f"{name} has the gold label {shown(label)}: choose one of {', '.join(LABELS)}.")
 
 
 def _number(score, name):
@@ -506,7 +508,7 @@ def _number(score, name):
     except (ValueError, OverflowError):
         number = math.nan
     if math.isnan(number) or (math.isinf(number) and number != plain):
-        raise ValueError(f"{name} has the score {shown(score)}: score every option with a number that a float holds.")
+        raise Refusal(f"{name} has the score {shown(score)}: score every option with a number that a float holds.")
     return number
 
 
@@ -514,7 +516,7 @@ def _breakdowns(breakdown):
     """The fields to break down by, as a list."""
     fields = [breakdown] if isinstance(breakdown, str) else _in_order(breakdown or ())
     if fields is None:
-        raise ValueError(f"breakdown is {shown(breakdown)}: give one of {', '.join(BREAKDOWNS)} or a list of them.")
+        raise Refusal(f"breakdown is {shown(breakdown)}: give one of {', '.join(BREAKDOWNS)} or a list of them.")
     for field in fields:
         _check_choice("breakdown", field, BREAKDOWNS)
     return fields
@@ -522,11 +524,11 @@ def _breakdowns(breakdown):
 
 def _check_resampling(confidence_level, n_resamples, seed):
     if not isinstance(confidence_level, Real) or not 0 < confidence_level < 1:
-        raise ValueError(f"confidence_level is {shown(confidence_level)}: give a share between 0 and 1, such as 0.95.")
+        raise Refusal(f"confidence_level is {shown(confidence_level)}: give a share between 0 and 1, such as 0.95.")
     if not _is_whole(n_resamples) or n_resamples < 1:
-        raise ValueError(f"n_resamples is {shown(n_resamples)}: give a number of resamples, such as 1000.")
+        raise Refusal(f"n_resamples is {shown(n_resamples)}: give a number of resamples, such as 1000.")
     if not _is_whole(seed):
-        raise ValueError(f"seed is {shown(seed)}: give a whole number, such as 0.")
+        raise Refusal(f"seed is {shown(seed)}: give a whole number, such as 0.")
 
 
 def _is_whole(number):
@@ -535,7 +537,7 @@ def _is_whole(number):
 
 def _check_choice(name, value, known):
     if not isinstance(value, str) or value not in known:
-        raise ValueError(f"{name} is {shown(value)}: choose one of {', '.join(known)}.")
+        raise Refusal(f"{name} is {shown(value)}: choose one of {', '.join(known)}.")
 
 
 _REPR = reprlib.Repr()

@@ -6,6 +6,7 @@ import datasets
 
 import evaluate
 
+from .compute_score import Refusal
 from .compute_score import compute_score
 from .compute_score import flat_references
 from .compute_score import listed
@@ -87,7 +88,7 @@ class Stereoset(evaluate.Metric):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         if self.num_process > 1:
-            raise ValueError(
+            raise Refusal(
                 f"num_process is {self.num_process}, and this metric runs in one process: gather the scores first."
             )
         self._added = ([], [])
@@ -140,4 +141,4 @@ def _check_names(given, known, where):
             continue
         nearest = difflib.get_close_matches(name, known, n=1)
         hint = f" (nearest: {nearest[0]})" if nearest else ""
-        raise ValueError(f"{where} has no argument {name!r}{hint}: choose among {', '.join(known)}.")
+        raise Refusal(f"{where} has no argument {name!r}{hint}: choose among {', '.join(known)}.")

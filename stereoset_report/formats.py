@@ -1,9 +1,10 @@
 """Tables as text for a terminal, as Markdown or as LaTeX; what is in them, they do not know."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 DIFFERS = "!"
+GAP = "  "  # between columns
 TOLERANCE = 0.005 + 1e-9  # percentage points: published numbers have two decimals
 
 
@@ -53,26 +54,59 @@ class Table:
         return [cell for rows in self.sections.values() for row in rows for cell in row if isinstance(cell, Cell)]
 
 
-def render(table, layout):
+def render(table, layout, width=None):
     """A table as text.
 
     Args:
         table: the Table.
         layout: a name in FORMATS.
+        width: how many columns of text a terminal has; None for as many as the table likes.
     """
-    return FORMATS[layout](table)
+    return terminal(table, width) if layout == "terminal" else FORMATS[layout](table)
 
 
-def terminal(table):
-    """The table for a terminal: columns aligned, headings between blocks of rows."""
+def terminal(table, width=None):
+    """The table for a terminal: columns aligned, headings between blocks of rows; it wraps by whole columns."""
+    parts = ["\n".join(_terminal_lines(part)) for part in _side_by_side(table, width)]
+    return "\n".join([table.title, "", "\n\n".join(parts), "", *table.notes]).rstrip()
+
+
+def _terminal_lines(table):
     groups, names = _two_headers(table)
     blocks = [(heading, _texts(rows)) for heading, rows in table.sections.items()]
     widths = _widths([groups, names, *(row for _, rows in blocks for row in rows)])
-    headers = [groups, names] if any(groups) else [names]
-    lines = [table.title, "", *(_aligned(row, widths, table) for row in headers)]
+    lines = [_aligned(row, widths, table) for row in ([groups, names] if any(groups) else [names])]
     for heading, rows in blocks:
         lines += ["", *([heading] if heading else []), *(_aligned(row, widths, table) for row in rows)]
-    return "\n".join([*lines, "", *table.notes]).rstrip()
+    return lines
+
+
+def _side_by_side(table, width):
+    """Tables of the same labels, with as many of the columns each as stand beside each other; at least one."""
+    first, count = 0, len(table.columns)
+    while first < count:
+        last = count
+        while last > first + 1 and width is not None and _width(_columns(table, first, last)) > width:
+            last -= 1
+        yield _columns(table, first, last)
+        first = last
+
+
+def _width(table):
+    """How many columns of text the rows of a table take."""
+    rows = [row for some in table.sections.values() for row in _texts(some)]
+    widths = _widths([*_two_headers(table), *rows])
+    return sum(widths) + len(GAP) * (len(widths) - 1)
+
+
+def _columns(table, first, last):
+    """A table with its labels and some of its columns."""
+    left = len(table.labels)
+    sections = {
+        heading: [[*row[:left], *row[left + first : left + last]] for row in rows]
+        for heading, rows in table.sections.items()
+    }
+    return replace(table, columns=table.columns[first:last], sections=sections)
 
 
 def markdown(table):
@@ -161,7 +195,7 @@ def _widths(rows):
 def _aligned(row, widths, table):
     """A line of the terminal: labels on the left of their columns, numbers on the right."""
     cells = zip(row, widths, strict=True)
-    return "  ".join(_pad(text, width, i < len(table.labels)) for i, (text, width) in enumerate(cells)).rstrip()
+    return GAP.join(_pad(text, width, i < len(table.labels)) for i, (text, width) in enumerate(cells)).rstrip()
 
 
 def _pad(text, width, left):

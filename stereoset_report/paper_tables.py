@@ -18,7 +18,7 @@ DOMAINS = ("gender", "profession", "race", "religion")
 NUMBERS = ("lms", "ss", "icat")
 HEADERS = tuple(("", number) for number in NUMBERS)
 STUDY = ("en", "de", "tr", "fr", "es")  # the languages in the order of the multilingual study
-SPLITS = {"validation": "Development set", "test": "Test set", "sample": "Sample"}
+SPLITS = {"validation": "Development set", "test": "Test set", "sample": "Sample", "file": "Own examples"}
 # Not among the models whose lms and ss the paper correlates (§7).
 BASELINES = ("ideal", "stereotyped", "random", "sentiment", "ensemble")
 # Number of the multilingual study's table -> (task, what is averaged over).

@@ -11,6 +11,7 @@ Percent, to two decimals; null where nothing was published. Models have the name
 import re
 
 from stereoset_scoring.files.store import read_json
+from stereoset_scoring.refusal import Refusal
 
 SPLITS = ("validation", "test")
 
@@ -33,10 +34,10 @@ def read_published(words):
         try:
             found = dict(_cells(read_json(path), split, path))
         except (AttributeError, TypeError):
-            raise ValueError(f"{path} is in neither layout of published numbers: see scripts/published.py.") from None
+            raise Refusal(f"{path} is in neither layout of published numbers: see scripts/published.py.") from None
         for key, value in found.items():
             if not _is_percent(value):
-                raise ValueError(f"{path} gives {' '.join(key[1:])!r} as {value!r:.80}: give a number in percent.")
+                raise Refusal(f"{path} gives {' '.join(key[1:])!r} as {value!r:.80}: give a number in percent.")
         cells |= found
     return {key: value for key, value in cells.items() if value is not None}
 
@@ -53,7 +54,7 @@ def _cells(content, split, path):
         elif split:
             yield from _by_domain(split, name, block)
         else:
-            raise ValueError(f"Which split {path} is of, it does not say: give it as validation=FILE or test=FILE.")
+            raise Refusal(f"Which split {path} is of, it does not say: give it as validation=FILE or test=FILE.")
 
 
 def _by_domain(split, model, block):

@@ -3,17 +3,21 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
+import stereoset_dataset
 from stereoset_dataset import load_stereoset
 from stereoset_metric.compute_score import COLUMNS
+from stereoset_report.own_data import read_data_file
+from stereoset_scoring.files.finished import read_record
 from stereoset_scoring.files.predictions import align, printable, read_predictions
-from stereoset_scoring.files.store import read_json
 from stereoset_scoring.questions.configs import CONTEXT_TASKS, config_name
 from stereoset_scoring.questions.examples import as_pair
 from stereoset_scoring.refusal import Refusal
 from stereoset_scoring.sample import load_sample
 
-SPLITS = ("validation", "test", "sample")
+REFERENCE = ("path", "sha256", "language")  # what a record tells of one's own file
+SPLITS = ("validation", "test", "sample", "file")
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,7 @@ class Saved:
         split: the split of the data.
         family: the kind of model, where a run's record says it.
         record: of the run, as its run.json holds it; empty for a file.
+        label: what tables call the scores.
     """
 
     parts: dict
@@ -33,9 +38,10 @@ class Saved:
     split: str
     family: str | None
     record: dict
+    label: str = ""
 
 
-def read_saved(path, language="en", split="validation", data_dir=None):
+def read_saved(path, language="en", split="validation", data_dir=None, data_file=None):
     """The Saved scores of a prediction file or of the output folder of a run.
 
     Args:
@@ -43,6 +49,7 @@ def read_saved(path, language="en", split="validation", data_dir=None):
         language: of a file whose tasks do not say it.
         split: of a file; a run's record says it.
         data_dir: a mirror of the upstream files, instead of the network.
+        data_file: the file of the examples that were scored, where it was one's own; a run's record says where it was.
 
     Raises:
         OSError: if there is no such file.
@@ -52,21 +59,29 @@ def read_saved(path, language="en", split="validation", data_dir=None):
     scores = path / "scores.json" if path.is_dir() else path
     by_config, partial = read_predictions(scores)
     split = record.get("split") or split
+    own = _own_rows(path, record, data_file, language)
     parts = {}
     for name, by_id in by_config.items():
         config = config_name(name, language) if name in CONTEXT_TASKS else name
         try:
-            parts[config] = align(by_id, load_rows(config, split, data_dir), partial=partial is not None)
-        except ValueError as error:
+            rows = load_rows(config, split, data_dir) if own is None else _rows_of(own, config)
+            parts[config] = align(by_id, rows, partial=partial is not None)
+        except Refusal as error:
             raise Refusal(f"{scores}, {name!r}: {error}") from error
     family = record.get("model", {}).get("family")
-    return Saved(parts, partial, split, None if family is None else printable(family), record)
+    return Saved(parts, partial, split, None if family is None else printable(family), record, label_of(path, record))
+
+
+def label_of(path, record):
+    """What tables call the scores: the label of their run, or the name of the file or folder."""
+    label = record.get("label")
+    return printable(label) if isinstance(label, str) and label.strip() else path.resolve().name.removesuffix(".json")
 
 
 def _read_record(path):
     """The record of a run; what is read of it is of the right type, or not there."""
-    record = read_json(path)
-    model = record.get("model", {}) if isinstance(record, Mapping) else None
+    record = read_record(path.parent)
+    model = record.get("model", {})
     if not isinstance(model, Mapping):
         raise Refusal(f"{path} is no record of a run: give the output folder of score.py, or a prediction file.")
     split, family = record.get("split"), model.get("family")
@@ -75,6 +90,33 @@ def _read_record(path):
     if not isinstance(family, str | None):
         raise Refusal(f"{path} names the model's family {family!r:.80}: give a text.")
     return record
+
+
+def _own_rows(path, record, data_file, language):
+    """{config: rows} of one's own examples; None where the published ones were scored."""
+    known = record.get("data_file")
+    if known is None and (data_file is None or not record):
+        return None if data_file is None else read_data_file(data_file, language).rows
+    if known is None:
+        raise Refusal(f"{path} scores the published examples, not those of {data_file}: leave --data-file out.")
+    if not isinstance(known, Mapping) or not all(isinstance(known.get(name), str) for name in REFERENCE):
+        raise Refusal(f"{path / 'run.json'} names the file of examples {known!r:.80}: give a record of a run.")
+    place = data_file or Path(known["path"])
+    if not place.is_file():
+        raise Refusal(f"{path} scores the examples of {printable(str(place))}, which is not there: give --data-file.")
+    own = read_data_file(place, known["language"])
+    if own.reference["sha256"] != known["sha256"]:
+        raise Refusal(
+            f"{path} scores the examples of a file with sha256 {printable(known['sha256'][:16])}, and {place} has "
+            f"{own.reference['sha256'][:16]}: give the file that was scored as --data-file."
+        )
+    return own.rows
+
+
+def _rows_of(own, config):
+    if config not in own:
+        raise Refusal(f"the file of examples has {', '.join(own)} alone: give the one that was scored")
+    return own[config]
 
 
 @cache
@@ -93,7 +135,7 @@ def load_rows(config, split, data_dir, whole=False):
     name = "intrasentence" if config == "intrasentence_pairs" else config
     try:
         dataset = load_stereoset(name, split=split, data_dir=data_dir)
-    except (OSError, ValueError) as error:  # which speaks of Python's argument
+    except (OSError, stereoset_dataset.Refusal) as error:  # which speaks of Python's argument
         kind = OSError if isinstance(error, OSError) else Refusal
         raise kind(str(error).replace("data_dir=", "--data-dir")) from error
     if not whole:

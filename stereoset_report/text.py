@@ -1,9 +1,13 @@
 """Results as a table that a terminal shows, with warnings and notes below."""
 
 from collections import defaultdict
+from itertools import chain
 
 from stereoset_report.alarms import lines_of
 from stereoset_report.results import ALL, COLUMNS, DIFFERENCES, alarms_of_results
+
+LABEL, NUMBER, INTERVAL = 20, 11, 16  # columns of text, where there is room
+GAP = 2  # likewise, between columns where there is not
 
 
 def find_notes(record):
@@ -26,7 +30,7 @@ def fallback_words(method, reason):
     return f"scored by {method}, not by the usual default, for {reason}."
 
 
-def render(results, title, signature=None, partial=None, alarms=None, notes=()):
+def render(results, title, signature=None, partial=None, alarms=None, notes=(), width=None):
     """The results as text: a block for each language, a line for each bias type, overall last, warnings below.
 
     Args:
@@ -36,46 +40,80 @@ def render(results, title, signature=None, partial=None, alarms=None, notes=()):
         partial: what part of the data was scored; None for all of it.
         alarms: as `find_alarms` returns them; None for those that the results alone give.
         notes: lines that stand below the table.
+        width: how many columns of text the table may take; narrower ones are set closer, and wrap by whole columns of
+            numbers. None for as many as it likes.
     """
     stamp = f"  PARTIAL: {partial}" if partial else ""
     lines = []
     for language, tasks in results.items():
         intervals = [name for name in DIFFERENCES if any(f"{name}_low" in groups[ALL] for groups in tasks.values())]
         columns = [*COLUMNS, *(f"{name} interval" for name in intervals)]
-        lines += ["", f"{title}, {language}{stamp}", _line("task", "bias type", columns)]
-        for task, groups in tasks.items():
-            lines.append("")
-            for group, numbers in groups.items():
-                cells = [_cell(numbers[column]) for column in COLUMNS]
-                lines.append(_line(task, group, cells + [_interval(numbers, name) for name in intervals]))
-            for label, spread in groups[ALL].get("confidence", {}).items():
-                lines.append(_confidence(label, spread))
+        blocks = [_block(task, groups, intervals) for task, groups in tasks.items()]
+        lines += ["", f"{title}, {language}{stamp}", *_table([("task", "bias type", columns)], blocks, width)]
     below = lines_of(alarms_of_results(results) if alarms is None else alarms)
     for block in ([*below, *notes], [signature] if signature else []):
         lines += ["", *block] if block else []
     return "\n".join(lines).strip("\n")
 
 
-def render_difference(first, second, first_name, second_name):
+def render_difference(first, second, first_name, second_name, width=None):
     """What changes between two results of the same data, as text: ss, lms and icat, second minus first.
 
     A task that only one of them has is left out.
     """
-    lines = ["", f"{second_name} minus {first_name}, percentage points", _line("task", "language", DIFFERENCES)]
+    rows = []
     for language, tasks in first.items():
         for task, groups in tasks.items():
             if task not in second.get(language, {}):
                 continue
             pairs = [(groups[ALL][name], second[language][task][ALL][name]) for name in DIFFERENCES]
             cells = ["-" if None in pair else f"{pair[1] - pair[0]:+.2f}" for pair in pairs]
-            lines.append(_line(task, language, cells))
-    return "\n".join(lines)
+            rows.append((task, language, cells))
+    table = _table([("task", "language", DIFFERENCES), *rows], [], width)
+    return "\n".join(["", f"{second_name} minus {first_name}, percentage points", *table])
 
 
-def _line(task, group, cells):
-    return f"{task:<20}{group:<20}" + "".join(
-        f"{cell:>{16 if i >= len(COLUMNS) else 11}}" for i, cell in enumerate(cells)
-    )
+def _block(task, groups, intervals):
+    """The lines of a task: (task, bias type, cells), or a text that stands across."""
+    rows = []
+    for group, numbers in groups.items():
+        cells = [_cell(numbers[column]) for column in COLUMNS]
+        rows.append((task, group, cells + [_interval(numbers, name) for name in intervals]))
+    return rows + [_confidence(label, spread) for label, spread in groups[ALL].get("confidence", {}).items()]
+
+
+def _table(header, blocks, width):
+    """A header and blocks of rows as lines, an empty one before each block; within a width, if there is one."""
+    rows = [row for row in [*header, *chain.from_iterable(blocks)] if not isinstance(row, str)]
+    count = len(rows[0][2])
+    labels, cells = [LABEL, LABEL], [NUMBER if i < len(COLUMNS) else INTERVAL for i in range(count)]
+    if width is not None and sum(labels) + sum(cells) > width:
+        labels = [max(len(row[i]) for row in rows) + GAP for i in range(2)]
+        cells = [max(len(row[2][i]) for row in rows) + GAP for i in range(count)]
+    lines = []
+    for first, last in _parts(cells, None if width is None else width - sum(labels)):
+        shown = [[_line(row, labels, cells, first, last) for row in block] for block in [header, *blocks]]
+        lines += ["", *shown[0], *chain.from_iterable(["", *block] for block in shown[1:])]
+    return lines[1:]
+
+
+def _parts(widths, room):
+    """(first, last) of the columns that stand beside each other where there is so much room, at least one each time."""
+    first = 0
+    while first < len(widths):
+        last = first + 1
+        while last < len(widths) and (room is None or sum(widths[first : last + 1]) <= room):
+            last += 1
+        yield first, last
+        first = last
+
+
+def _line(row, labels, widths, first, last):
+    """A row as text, its cells from the first to before the last."""
+    if isinstance(row, str):
+        return row
+    cells = [f"{cell:>{width}}" for cell, width in zip(row[2], widths, strict=True)]
+    return "".join(f"{label:<{width}}" for label, width in zip(row, labels, strict=False)) + "".join(cells[first:last])
 
 
 def _confidence(label, spread):

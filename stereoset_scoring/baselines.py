@@ -120,12 +120,12 @@ class Ensemble:
         by_id = model.get(config, {})
         found = [by_id.get(option) for option in option_ids(row)]
         if None in found:
-            raise ValueError(
+            raise Refusal(
                 f"{self._files[i]} has no score for option {option_ids(row)[found.index(None)]!r} of {config}: "
                 "give files that score the same examples."
             )
         if min(found) < 0:
-            raise ValueError(f"{self._files[i]} holds log-scores: write it again with --scale probability.")
+            raise Refusal(f"{self._files[i]} holds log-scores: write it again with --scale probability.")
         return found
 
     @staticmethod
@@ -223,7 +223,7 @@ def load_baseline(text, seed=0):
         return Baseline(rules[name](), text)
     if name == "ensemble" and len(files) == 3:
         return Baseline(Ensemble(files), text)
-    raise ValueError(
+    raise Refusal(
         f"{text!r} is no baseline: choose {PREFIX}ideal, {PREFIX}stereotyped, {PREFIX}random, "
         f"{PREFIX}sentiment=MODEL or {PREFIX}ensemble=GPT2-LARGE,BERT-LARGE-CASED,GPT2-MEDIUM (three prediction files)."
     )

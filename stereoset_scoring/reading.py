@@ -1,5 +1,6 @@
 """Running a job, on one process or on many."""
 
+from contextlib import contextmanager
 from math import isnan
 
 from tqdm.auto import tqdm
@@ -20,7 +21,8 @@ def score_here(scorer, job, progress=False):
     Args:
         scorer: a Scorer.
         job: a Job of its `plan`.
-        progress: what to call the progress bar; True for "scoring", False for no bar.
+        progress: what to call the progress bar; True for "scoring", False for no bar; or what to call with how many
+            rows were read, after every batch.
 
     Returns:
         scores[i][j] of option j of example i.
@@ -75,6 +77,11 @@ def read_everywhere(team, scorer, job, progress=True, known=None, keep=None, kee
     return values, failures
 
 
+def rows_to_read(team, job, known):
+    """How many rows of a job this process reads, as far as it knows; see `read_everywhere`."""
+    return _count(team.share(job.without(known)))
+
+
 def _union(shares):
     """One mapping of all; what the first of them knows holds."""
     return {key: value for share in reversed(shares) for key, value in share.items()}
@@ -83,9 +90,7 @@ def _union(shares):
 def _read(scorer, job, batches, progress, keep=None, keep_going=False, between=lambda: None):
     """(values, failures) of some batches of units, see `read_everywhere`."""
     values, failures = {}, {}
-    total = sum(len(unit.rows) for batch in batches for unit in batch)
-    title = progress if isinstance(progress, str) else "scoring"
-    with scorer.evaluating(job.heads), tqdm(total=total, unit="row", desc=title, disable=not progress) as bar:
+    with scorer.evaluating(job.heads), _shown(progress, _count(batches)) as tick:
         for batch in batches:
             with undisturbed():
                 found, failed = _read_batch(scorer, job, batch)
@@ -96,9 +101,25 @@ def _read(scorer, job, batches, progress, keep=None, keep_going=False, between=l
                     keep(found)
             values.update(found)
             failures.update((index, _words(error)) for index, error in failed.items())
-            bar.update(sum(len(unit.rows) for unit in batch))
+            tick(_count([batch]))
             between()
     return values, failures
+
+
+@contextmanager
+def _shown(progress, total):
+    """What to call with how many rows were read: the caller's own, or that of a bar."""
+    if callable(progress):
+        yield progress
+        return
+    title = progress if isinstance(progress, str) else "scoring"
+    with tqdm(total=total, unit="row", desc=title, disable=not progress) as bar:
+        yield bar.update
+
+
+def _count(batches):
+    """How many rows there are in some batches."""
+    return sum(len(unit.rows) for batch in batches for unit in batch)
 
 
 def _read_batch(scorer, job, batch):

@@ -5,20 +5,26 @@ Every process writes one file of its own, so nothing depends on how many there a
     <check sum> {"of": <digest of an identity>, "rows": [[index of a row in its job, [values in nats, …]], …]}
 
 one batch of one config, whole or not at all; the first lines spell out the identities. A line that is torn or changed
-fails its check sum, and its rows are computed again.
+fails its check sum, and its rows are computed again. Files of other names are nobody's business, and of what
+has such a name only what holds a line of this kind is ever removed.
 """
 
 import hashlib
 import json
 import os
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from stereoset_scoring.refusal import Refusal
+
 SYNC = 2  # seconds that a machine's sudden death may cost; the process's own death costs the batch at hand
 SUFFIX = ".jsonl"
+NAME = re.compile(r"[0-9a-f]{32}\.jsonl")
+BEGUN = re.compile(rb"[0-9a-f]{0,16}|[0-9a-f]{16} .*")  # a first line that was torn
 
 Identity = Mapping[str, Any]  # ready for JSON
 Rows = dict[int, list[float]]  # index of a row in its job -> its values in nats
@@ -55,7 +61,7 @@ class Ledger:
         described: dict[str, Identity] = {}
         strangers: list[str] = []
         self.damaged = 0
-        for path in sorted(self.folder.glob(f"*{SUFFIX}")):
+        for path in self._files():
             for record in self._records(path):
                 if "identity" in record:
                     described[record["of"]] = record["identity"]
@@ -66,7 +72,7 @@ class Ledger:
                     for index, values in record["rows"]:
                         rows.setdefault(index, values)
         if strangers:
-            raise ValueError(
+            raise Refusal(
                 f"{self.folder} is the progress of another run ({self._difference(described.get(strangers[0]))}): "
                 "repeat that run's command to go on with it, give another folder, or set it aside with --restart."
             )
@@ -109,23 +115,27 @@ class Ledger:
             self._file = None
 
     def remove(self) -> None:
-        """Delete the files of the folder, and the folder where nothing else is in it."""
+        """Delete what runs have recorded in the folder, and the folder where nothing else is in it."""
         self.close()
-        for path in self.folder.glob(f"*{SUFFIX}"):
+        for path in filter(_is_recorded, self._files()):
             path.unlink(missing_ok=True)
         if self.folder.is_dir() and not any(self.folder.iterdir()):
             self.folder.rmdir()
+
+    def _files(self) -> list[Path]:
+        """The files of the folder that are named as a ledger names them."""
+        return [path for path in sorted(self.folder.glob(f"*{SUFFIX}")) if NAME.fullmatch(path.name)]
 
     def _records(self, path: Path) -> Iterator[dict[str, Any]]:
         """The sound records of a file; the others are counted."""
         *lines, rest = path.read_bytes().split(b"\n")
         self.damaged += bool(rest)
         for line in lines:
-            check, _, text = line.partition(b" ")
-            if check.decode("latin-1") == _checksum(text):
-                yield json.loads(text)
-            else:
+            text = _sound(line)
+            if text is None:
                 self.damaged += 1
+            else:
+                yield json.loads(text)
 
     def _write(self, record: Mapping[str, Any]) -> None:
         text = json.dumps(record, separators=(",", ":")).encode()
@@ -150,19 +160,56 @@ class Ledger:
         ours = self._identities.get(other["config"])
         if ours is None:
             return f"it scores {other['config']}, which this one does not"
-        return "; ".join(
-            f"{name}: {_short(there)} there, {_short(here)} here" for name, there, here in _differing(other, ours)
-        )
+        return difference(other, ours)
+
+
+def difference(there: Identity, here: Identity) -> str:
+    """In what two identities differ, in words."""
+    return "; ".join(
+        f"{name}: {_short(one)} there, {_short(other)} here" for name, one, other in _differing(there, here)
+    )
+
+
+def check_place(folder: str | Path) -> None:
+    """See that progress can be kept in a folder.
+
+    Raises:
+        Refusal: if a link or a file stands in its place: what would be removed in the end is not the run's own.
+    """
+    folder = Path(folder)
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        kind = "link" if folder.is_symlink() else "file"
+        raise Refusal(f"{folder} is a {kind} where a run keeps its progress: move it away, or give another folder.")
 
 
 def set_aside(folder: str | Path) -> Path | None:
     """Rename a folder, if it is there, such that nothing of it is lost or read; returns the new path, or None."""
     folder = Path(folder)
-    aside = next(path for n in range(1, 10**6) if not (path := folder.with_name(f"{folder.name}-{n}")).exists())
     try:
-        return folder.rename(aside)
+        return folder.rename(unused(folder))
     except FileNotFoundError:
         return None
+
+
+def unused(path: Path) -> Path:
+    """The first of path-1, path-2, … that is not there."""
+    numbered = (path.with_name(f"{path.name}-{n}") for n in range(1, 10**6))
+    return next(one for one in numbered if not os.path.lexists(one))
+
+
+def _is_recorded(path: Path) -> bool:
+    """Whether a file is a ledger's: a line of it is sound, or it was torn in the first one."""
+    try:
+        *lines, rest = path.read_bytes().split(b"\n")
+    except FileNotFoundError:  # another process of the run has removed it
+        return False
+    return any(map(_sound, lines)) if lines else bool(BEGUN.fullmatch(rest))
+
+
+def _sound(line: bytes) -> bytes | None:
+    """The text of a line whose check sum holds; None for any other."""
+    check, _, text = line.partition(b" ")
+    return text if check.decode("latin-1") == _checksum(text) else None
 
 
 def _checksum(text: bytes) -> str:

@@ -32,12 +32,27 @@ def write_predictions(path: str | Path, scores: Mapping[str, Mapping[str, float]
         OSError: if the file cannot be written.
         ValueError: if a score is not a number.
     """
+    write_json(path, as_predictions(scores, partial, path))
+
+
+def as_predictions(
+    scores: Mapping[str, Mapping[str, float]], partial: str | None = None, name: str | Path = "scores.json"
+) -> dict[str, Any]:
+    """Scores in the layout, ready for JSON; see `write_predictions`.
+
+    Args:
+        scores, partial: as there.
+        name: what a refusal calls them.
+
+    Raises:
+        Refusal: if a score is not a number.
+    """
     for config, by_id in scores.items():
-        _check_numbers(path, config, by_id.items())
-    content = {
-        config: [{"id": option, "score": score} for option, score in by_id.items()] for config, by_id in scores.items()
+        _check_numbers(name, config, by_id.items())
+    content: dict[str, Any] = {
+        config: [{"id": option, "score": score} for option, score in some.items()] for config, some in scores.items()
     }
-    write_json(path, content | ({PARTIAL: partial} if partial else {}))
+    return content | ({PARTIAL: partial} if partial else {})
 
 
 def read_predictions(path: str | Path) -> tuple[dict[str, dict[str, float]], str | None]:

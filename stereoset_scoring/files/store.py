@@ -3,13 +3,15 @@
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from stereoset_scoring.files.lock import Held, Lock
 from stereoset_scoring.refusal import Refusal
+
+LOCK = ".lock"
 
 
 @contextmanager
@@ -19,7 +21,7 @@ def claimed(folder: str | Path) -> Iterator[None]:
     Raises:
         OSError: if it cannot be written to, or another process has it.
     """
-    lock = Lock(Path(folder) / ".lock")
+    lock = Lock(Path(folder) / LOCK)
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
         lock.acquire()
@@ -65,18 +67,43 @@ def write_json(path: str | Path, content: Any) -> None:
         OSError: if the folder cannot be written to; the old file is then as it was.
     """
     path = Path(path)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    write_all(path.parent, {path.name: as_text(content)})
+
+
+def write_all(folder: str | Path, texts: Mapping[str, str]) -> None:
+    """Write files, each atomically, and none of them before all are on disk; they get their names in order.
+
+    Args:
+        folder: where they go.
+        texts: {name: text}.
+
+    Raises:
+        OSError: if the folder cannot be written to; the old files are then as they were.
+    """
+    staged: dict[str, str] = {}
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(content, file, indent=1, ensure_ascii=False)
-            file.write("\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, path)
+        for name, text in texts.items():
+            handle, staged[name] = tempfile.mkstemp(dir=folder, prefix=f".{name}.")
+            _fill(handle, text)
+            os.chmod(staged[name], 0o666 & ~_umask())
+        for name, place in staged.items():
+            os.replace(place, Path(folder) / name)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        for place in staged.values():
+            Path(place).unlink(missing_ok=True)
         raise
+
+
+def as_text(content: Any) -> str:
+    """Content as a file of JSON has it."""
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def _fill(handle: int, text: str) -> None:
+    with os.fdopen(handle, "wb") as file:
+        file.write(text.encode("utf-8"))
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _umask() -> int:

@@ -5,6 +5,7 @@ import string
 from collections.abc import Sequence
 
 from stereoset_scoring.questions.examples import BLANK, Example, Option
+from stereoset_scoring.refusal import Refusal
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
@@ -47,7 +48,7 @@ def released_word(example: Example, option: Option) -> str:
     words = option.sentence.split(" ")
     word = words[place].translate(_PUNCTUATION) if place < len(words) else ""
     if not word:
-        raise ValueError(
+        raise Refusal(
             f"Option {option.id!r} of example {example.id!r} has nothing where its context has BLANK: "
             "mend its sentence, or give the option's `word`."
         )

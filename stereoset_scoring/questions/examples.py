@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from stereoset_scoring.refusal import Refusal
+
 BLANK = "BLANK"
 GOLD_LABELS = ("anti-stereotype", "stereotype", "unrelated")  # in the order of the data set's ClassLabel
 
@@ -60,7 +62,7 @@ def as_pair(row: Mapping[str, Any]) -> dict[str, Any]:
     by_label = dict(zip(gold_labels(row), options_of(row), strict=True))
     pair = [by_label.get("stereotype"), by_label.get("anti-stereotype")]
     if None in pair:
-        raise ValueError(f"Example {row['id']!r} has no stereotype or no anti-stereotype: a pair needs both.")
+        raise Refusal(f"Example {row['id']!r} has no stereotype or no anti-stereotype: a pair needs both.")
     return {**row, "context": "", "direction": "stereo", "sentences": pair}
 
 
@@ -79,17 +81,17 @@ def read_example(row: Mapping[str, Any]) -> Example:
         options = tuple(Option(one["id"], one["sentence"], one.get("word")) for one in options_of(row))
         example = Example(row["id"], row["context"], options, row.get("direction", "stereo"))
     except KeyError as missing:
-        raise ValueError(
+        raise Refusal(
             f"Example {row.get('id', '(no id)')!r} has no field {missing}: "
             "give rows with id, context and sentences{id, sentence}."
         ) from None
     if not example.context and len(options) != 2:
-        raise ValueError(f"Example {example.id!r} has an empty context and is no pair: give its context.")
+        raise Refusal(f"Example {example.id!r} has an empty context and is no pair: give its context.")
     for option in example.options:
         if not option.sentence:
-            raise ValueError(f"Option {option.id!r} of example {example.id!r} has an empty sentence: give its text.")
+            raise Refusal(f"Option {option.id!r} of example {example.id!r} has an empty sentence: give its text.")
         if option.word is not None and not option.word.strip():
-            raise ValueError(f"Option {option.id!r} of example {example.id!r} has an empty word: say what fills BLANK.")
+            raise Refusal(f"Option {option.id!r} of example {example.id!r} has an empty word: say what fills BLANK.")
     return example
 
 
@@ -102,9 +104,7 @@ def gold_labels(row: Mapping[str, Any]) -> list[str]:
     try:
         labels = [option["gold_label"] for option in options_of(row)]
     except KeyError as missing:
-        raise ValueError(
-            f"Example {row.get('id', '(no id)')!r} has no field {missing}: give its gold labels."
-        ) from None
+        raise Refusal(f"Example {row.get('id', '(no id)')!r} has no field {missing}: give its gold labels.") from None
     return [label if isinstance(label, str) else GOLD_LABELS[label] for label in labels]
 
 

@@ -233,7 +233,7 @@ class Tokenizer:
             ValueError: if the tokenizer has none.
         """
         if self.hub.mask_token_id is None:
-            raise ValueError(
+            raise Refusal(
                 f"The tokenizer {self.hub.name_or_path!r} has no mask token: "
                 "a masked method needs a model and a tokenizer with one."
             )
@@ -250,7 +250,7 @@ class Tokenizer:
             number = self.hub.convert_tokens_to_ids(name)
             if number is not None and number != self.hub.unk_token_id:
                 return number, "<extra_id_0>"
-        raise ValueError(
+        raise Refusal(
             f"The tokenizer {self.hub.name_or_path!r} has no sentinel <extra_id_0>: "
             "give a T5 or its kin, or choose the method denoising or prefix."
         )
@@ -287,7 +287,7 @@ class Tokenizer:
                 or the configuration does not say what a decoder starts with.
         """
         if hasattr(self.hub, "tgt_vocab_size") and self.hub.encoder != _inverted(self.hub.decoder):  # as FSMT's has
-            raise ValueError(
+            raise Refusal(
                 f"{type(self.hub).__name__} encodes texts by the vocabulary of its encoder, and the decoder has "
                 "another: give a model whose two sides share one."
             )
@@ -296,7 +296,7 @@ class Tokenizer:
         )
         first = next((i for i in range(len(whole)) if whole[i : i + len(bare)] == bare), None)
         if first is None:
-            raise ValueError(
+            raise Refusal(
                 f"{type(self.hub).__name__} cuts {text!r} otherwise where it adds special tokens: drop the example."
             )
         return self.as_target(whole[:first], bare, whole[first + len(bare) :])
@@ -316,7 +316,7 @@ class Tokenizer:
         if start is None:
             start = start_of(self.config)
         if start is None:
-            raise ValueError(
+            raise Refusal(
                 f"The configuration of {self.hub.name_or_path!r} does not say what its decoder starts with: "
                 "set decoder_start_token_id."
             )

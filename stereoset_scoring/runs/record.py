@@ -204,6 +204,7 @@ def signature(record):
         **methods,
         "preset": record["preset"] or "none",
         "split": record["split"],
+        "data": (record.get("data_file") or {}).get("sha256", "")[:8] or None,
         "partial": record["partial"],
         "dtype": "+".join(sorted({head["dtype"] for head in heads})) or None,  # a baseline asks no head
         "weights": "+".join(head["weights_sha256"][:8] for head in heads) or None,

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from stereoset_scoring.refusal import Refusal
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -35,7 +37,7 @@ class Pairs:
     def __init__(self, documents, seed=0):
         documents = [document for document in documents if len(document) > 1]
         if len(documents) < 2:
-            raise ValueError(
+            raise Refusal(
                 f"The corpus has {len(documents)} documents of two sentences or more, and negative pairs need two: "
                 "give more documents."
             )
@@ -83,24 +85,40 @@ def read_documents(corpus, config=None, split="train", column="text", limit=None
         limit: how many documents to read at most; None for all.
 
     Raises:
-        ValueError: if a folder has no text files, or a data set no such column.
+        OSError: if there is no such data set within reach.
+        Refusal: if a file is no text, a folder has no text files, or a data set no such config, split or column.
     """
     path = Path(corpus)
     if path.is_file():
-        texts = (block for block in re.split(r"\n\s*\n", path.read_text(encoding="utf-8")) if block.strip())
+        texts = (block for block in re.split(r"\n\s*\n", _text_of(path)) if block.strip())
     elif path.is_dir():
         files = sorted(path.rglob("*.txt"))
         if not files:
-            raise ValueError(f"The folder {corpus} has no .txt file: give a folder of texts, a text file or a hub id.")
-        texts = (file.read_text(encoding="utf-8") for file in files)
+            raise Refusal(f"The folder {corpus} has no .txt file: give a folder of texts, a text file or a hub id.")
+        texts = map(_text_of, files)
     else:
-        from datasets import load_dataset
-
-        rows = load_dataset(str(corpus), config, split=split)
+        rows = _data_set(corpus, config, split)
         if column not in rows.column_names:
-            raise ValueError(f"{corpus} has no column {column!r}: choose one of {', '.join(rows.column_names)}.")
+            raise Refusal(f"{corpus} has no column {column!r}: choose one of {', '.join(rows.column_names)}.")
         texts = (row[column] for row in rows)
     return list(islice(texts, limit))
+
+
+def _text_of(path):
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise Refusal(f"{path} is no text in UTF-8 ({error}): write it as such, or leave it out.") from error
+
+
+def _data_set(corpus, config, split):
+    from datasets import load_dataset
+
+    try:
+        return load_dataset(str(corpus), config, split=split)
+    except ValueError as error:
+        reason = str(error).splitlines()[0]
+        raise Refusal(f"{corpus} cannot be loaded ({reason}): give another config or split, or a file.") from error
 
 
 def split_sentences(text, language):

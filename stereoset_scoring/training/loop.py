@@ -24,6 +24,7 @@ from stereoset_scoring.engines.padding import pad
 from stereoset_scoring.files.store import write_json
 from stereoset_scoring.methods.next_sentence import NextSentence
 from stereoset_scoring.questions.tokens import Tokenizer
+from stereoset_scoring.refusal import Refusal
 from stereoset_scoring.training.settings import Settings
 
 
@@ -101,7 +102,7 @@ def new_model(name, pooling=None, seed=0, revision=None, trust_remote_code=False
     lacking = sorted(report["missing_keys"])
     needed = [key for key in lacking if not key.startswith("pooler.")]
     if needed:
-        raise ValueError(
+        raise Refusal(
             f"{name} lacks {len(needed)} weights of its core model, first {needed[0]!r}: choose another checkpoint."
         )
     causal = released_pooling(core) == "mean"
@@ -158,7 +159,7 @@ class Training:
         self.accelerator, self.measure_every, self.workers, self.report = accelerator, measure_every, workers, report
         self.world, self.rank = accelerator.num_processes, accelerator.process_index
         if settings.batch_size < self.world:
-            raise ValueError(f"batch_size={settings.batch_size} leaves some of {self.world} processes idle: raise it.")
+            raise Refusal(f"batch_size={settings.batch_size} leaves some of {self.world} processes idle: raise it.")
         self.held_out, self.measured = held_out, range(min(measured_pairs, len(held_out)))
         self.steps = settings.steps(len(pairs))
         self.collate = Collate(tokenizer, model.spec, settings.max_length)
@@ -273,12 +274,12 @@ class Training:
         if not record.exists():
             started_with = None
         elif not resume:
-            raise ValueError(f"{self.folder} holds a run already: go on with --resume, or choose another folder.")
+            raise Refusal(f"{self.folder} holds a run already: go on with --resume, or choose another folder.")
         else:
             started_with = json.loads(record.read_text(encoding="utf-8"))["run"]
             changed = [f"{key}={value!r}" for key, value in started_with.items() if self.run_record.get(key) != value]
             if changed:
-                raise ValueError(
+                raise Refusal(
                     f"{self.folder} was started with {', '.join(changed)}: resume it with the same, or choose another "
                     "folder."
                 )

@@ -170,7 +170,10 @@ def test_a_published_translation_is_told_its_language(run, shared, upstream):
 def test_two_models_are_compared(run, shared, upstream):
     arguments = (shared / GPT2, "--compare", shared / BERT, "--data-dir", upstream)
     lines = run(*arguments).stdout.splitlines()
-    assert f"{shared / GPT2} minus {shared / BERT}, percentage points, 95% intervals" in lines
+    first, second = (
+        path.rpartition("/")[2].removesuffix(".json") for path in (GPT2, BERT)
+    )  # tables say labels, not paths
+    assert f"{first} minus {second}, percentage points, 95% intervals" in lines
     assert sum(line.startswith(("intrasentence        ", "intersentence        ")) for line in lines) == 6
     differences = json.loads(run(*arguments, "--json").stdout)["differences"]
     assert differences["intrasentence"]["ss"] == pytest.approx(61.93 - 58.68, abs=0.011)

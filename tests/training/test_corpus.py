@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 
+from stereoset_scoring.refusal import Refusal
 from stereoset_scoring.training.corpus import Pairs, hold_out, read_documents, split_sentences
 
 # The first is alone, and so begins and ends no pair.
@@ -95,3 +96,10 @@ def test_documents_are_held_out_whole_and_as_many_as_asked_for():
     assert len(held) == 5
     assert sorted(learnt + held) == documents
     assert len(hold_out(documents, 0.0, seed=1)[1]) == 2
+
+
+def test_a_file_that_is_no_text_is_refused_by_name(tmp_path):
+    (tmp_path / "corpus.txt").write_bytes("Öl.".encode("latin-1"))
+    for corpus in (tmp_path, tmp_path / "corpus.txt"):
+        with pytest.raises(Refusal, match=r"corpus\.txt is no text in UTF-8"):
+            read_documents(corpus)

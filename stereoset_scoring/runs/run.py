@@ -1,0 +1,71 @@
+"""A run, on one process or many: from what is asked to the files of each scorer."""
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, nullcontext
+
+from stereoset_scoring.files.finished import set_files_aside
+from stereoset_scoring.files.ledger import check_place, set_aside
+from stereoset_scoring.files.store import claimed
+from stereoset_scoring.processes.team import our_team
+from stereoset_scoring.runs.asked import Asked
+from stereoset_scoring.runs.loading import load_scorers
+from stereoset_scoring.runs.outcome import Judge, Outcome
+from stereoset_scoring.runs.part import PROGRESS, Listener, Part
+from stereoset_scoring.runs.plan import make_plan
+
+
+def run(asked: Asked, load_data: Callable[[], Mapping[str, list]], judge: Judge, listener: Listener) -> list[Outcome]:
+    """Score data as asked and write the files; this process's part of it, from start to end.
+
+    If it fails, the other processes are told.
+
+    Args:
+        asked: what is asked.
+        load_data: gives {config: rows}; each machine's first process calls it before the others do.
+        judge: from {config: (rows, scores)} and a record to (results, alarms).
+        listener: who is told how it goes on.
+
+    Returns:
+        the Outcome of each scorer, in the main process; nothing in the others.
+
+    Raises:
+        OSError: if model, data or folder are out of reach, or another run is writing to the folder.
+        Refusal: if something cannot be scored, or the folder holds another run.
+        Unreadable: if the model fails on an example.
+        Lost: if another process has failed or fallen silent.
+    """
+    team = our_team()
+    try:
+        with ExitStack() as stack:
+            for folder in asked.folders.values():
+                stack.enter_context(claimed(folder) if team.is_main else nullcontext())
+                check_place(folder / PROGRESS)
+            outcomes = _score(asked, team, load_data, judge, listener)
+    except BaseException as error:
+        team.fail(error)
+        raise
+    team.leave()
+    return outcomes
+
+
+def _score(asked, team, load_data, judge, listener):
+    """Data, scorers and plans; then what each of them asks for. What can be refused is, before anything is computed."""
+    with team.first_of_machine_first():
+        data = load_data()
+    scorers = load_scorers(asked, team)
+    plans = {name: make_plan(asked, team, scorer, data) for name, scorer in scorers.items()}
+    if asked.output.restart:
+        _begin_anew(team, asked.folders.values(), listener)
+    parts = [Part(asked, team, plan, asked.folders[name], listener) for name, plan in plans.items()]
+    outcomes = [part.run(judge) for part in parts]
+    return outcomes if team.is_main else []
+
+
+def _begin_anew(team, folders, listener):
+    """Set aside what earlier runs have left: progress on every machine, files where there are some."""
+    with team.first_of_machine_first():
+        for folder in folders:
+            aside = [set_aside(folder / PROGRESS), set_files_aside(folder) if team.is_main else None]
+            for path in filter(None, aside):
+                listener.note(f"What was computed before is in {path}.")
+    team.meet()
