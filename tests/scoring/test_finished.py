@@ -1,16 +1,13 @@
-"""The files of a finished run join or are refused, and a folder is claimed by one run at a time, also without locks."""
+"""The files of a finished run join or are refused."""
 
 import errno
-import fcntl
 import json
 import os
-import time
 
 import pytest
 
 from stereoset_scoring.files.finished import FILES, read_record, set_files_aside, write_finished
 from stereoset_scoring.files.ledger import Ledger, check_place
-from stereoset_scoring.files.store import ABANDONED, claimed
 from stereoset_scoring.refusal import Refusal
 
 
@@ -80,50 +77,6 @@ def test_a_disk_that_is_full_leaves_the_old_files_as_they_were(run, monkeypatch)
     with pytest.raises(OSError, match="No space left"):
         write_finished(folder, {}, {}, {})
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-
-
-def test_a_claim_leaves_no_mark(tmp_path):
-    with claimed(tmp_path):
-        with pytest.raises(OSError, match="Another run is writing to"), claimed(tmp_path):
-            pass
-        assert (tmp_path / ".lock").exists()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_mark_of_a_run_that_was_killed_means_nothing(tmp_path):
-    (tmp_path / ".lock").touch()
-    with claimed(tmp_path):
-        pass
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.fixture
-def without_locks(monkeypatch):
-    """A disk such as some clusters have."""
-
-    def flock(handle, operation):
-        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-
-    monkeypatch.setattr(fcntl, "flock", flock)
-
-
-@pytest.mark.filterwarnings("ignore:flock not supported")
-@pytest.mark.usefixtures("without_locks")
-class TestWithoutLocks:
-    def test_a_folder_is_claimed_by_one_run_at_a_time(self, tmp_path):
-        with claimed(tmp_path), pytest.raises(OSError, match="Another run is writing to"), claimed(tmp_path):
-            pass
-        assert list(tmp_path.iterdir()) == []
-
-    def test_an_old_mark_that_names_nobody_does_not_block_for_ever(self, tmp_path):
-        mark = tmp_path / ".lock"
-        mark.touch()
-        with pytest.raises(OSError, match=r"remove .*\.lock"), claimed(tmp_path):
-            pass
-        os.utime(mark, (time.time() - 2 * ABANDONED,) * 2)
-        with claimed(tmp_path):
-            pass
-        assert list(tmp_path.iterdir()) == []
 
 
 def test_progress_in_place_of_a_link_or_a_file_is_refused(tmp_path):

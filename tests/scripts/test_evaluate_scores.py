@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+import datasets
 import pytest
 
 import stereoset_report
@@ -221,7 +222,7 @@ def test_a_run_folder_says_itself_what_was_scored(run, sample_run):
 def test_a_partial_run_stays_partial(run, tmp_path):
     write_sample(tmp_path, load_sample, limit=4)
     text = run(tmp_path).stdout
-    assert text.startswith(f"{tmp_path}, en  PARTIAL: first 4 examples of each task")
+    assert text.startswith(f"{tmp_path.name}, en  PARTIAL: first 4 examples of each task")
     assert "partial:first 4 examples of each task" in text.splitlines()[-1]
     assert json.loads(run(tmp_path, "--json").stdout)["results"]["en"]["overall"]["all"]["count"] == 8
 
@@ -316,7 +317,8 @@ def test_scores_that_do_not_fit_are_refused_with_their_file(sample_run):
     assert str(refusal.value).startswith(f"{sample_run / 'scores.json'}, 'intrasentence': ")
 
 
-def test_the_command_line_speaks_of_its_options(tmp_path):
+def test_the_command_line_speaks_of_its_options(tmp_path, monkeypatch):
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")  # where nothing is prepared
     with pytest.raises(OSError, match="leave out --data-dir to download it") as refusal:
         saved.load_rows("crows_pairs", "validation", str(tmp_path / "empty"))
     assert "data_dir" not in str(refusal.value)

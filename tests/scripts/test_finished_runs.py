@@ -44,7 +44,7 @@ def test_it_says_that_it_was_finished(finished, monkeypatch, capsys, repository)
 
 
 OTHERS = [
-    (["--seed", "1"], "options: {'seed': 0} there, {'seed': 1} here"),
+    (["--seed", "1"], "options, seed: 0 there, 1 here"),
     (["--model", "baseline:ideal"], "method: random there, ideal here"),
     (["--tasks", "intrasentence"], "it scores intrasentence, intersentence; this one intrasentence"),
     (["--limit", "5"], "data: [0-9a-f]{16} there, [0-9a-f]{16} here"),
