@@ -39,11 +39,12 @@ def main():
     for config in arguments.configs:
         refusals[config] = attempt("data", prepare, config, arguments.data_dir)
     print_calls([part for part, refusal in refusals.items() if refusal is None])
+    command = Path(sys.argv[0]).name
     missing = {part: refusal for part, refusal in refusals.items() if refusal is not None}
     for refusal in missing.values():
-        print(f"install.py: {refusal}", file=sys.stderr)
+        print(f"{command}: {refusal}", file=sys.stderr)
     if missing:
-        print(f"install.py: Not installed: {', '.join(missing)}.", file=sys.stderr)
+        print(f"{command}: Not installed: {', '.join(missing)}.", file=sys.stderr)
     return 1 if missing else 0
 
 
@@ -164,7 +165,7 @@ def _umask():
 
 def _read(path):
     if not path.is_file():
-        raise FileNotFoundError(f"{path} is absent: the metric cannot be installed, check the checkout out again.")
+        raise FileNotFoundError(f"{path} is absent: the metric cannot be installed; install stereoset itself again.")
     return path.read_bytes()
 
 
