@@ -1,7 +1,9 @@
 """Tables as text for a terminal, as Markdown or as LaTeX; what is in them, they do not know."""
 
 import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 DIFFERS = "!"
 TOLERANCE = 0.005 + 1e-9  # percentage points: published numbers have two decimals
@@ -20,13 +22,18 @@ class Cell:
     published: float | None = None
 
     @property
-    def differs(self):
+    def differs(self) -> bool:
         """Whether both numbers are there and do not round to each other."""
-        return None not in (self.value, self.published) and abs(self.value - self.published) > TOLERANCE
+        if self.value is None or self.published is None:
+            return False
+        return abs(self.value - self.published) > TOLERANCE
 
-    def __str__(self):
+    def __str__(self) -> str:
         value = "-" if self.value is None else f"{self.value:.2f}"
         return value if self.published is None else f"{value} [{self.published:.2f}]{DIFFERS * self.differs}"
+
+
+Row = list[Any]  # labels, then Cells or counts
 
 
 @dataclass(frozen=True)
@@ -37,33 +44,33 @@ class Table:
         title: what it is.
         labels: names of its first columns, which hold text.
         columns: (group, name) of the columns that hold Cells or counts; neighbours with one group belong together.
-        sections: {heading: rows}, a row being a list of labels followed by Cells or counts; a heading may be empty.
+        sections: {heading: rows}; a heading may be empty.
         notes: lines to print below.
     """
 
     title: str
     labels: list[str]
     columns: list[tuple[str, str]]
-    sections: dict[str, list[list]]
+    sections: dict[str, list[Row]]
     notes: list[str] = field(default_factory=list)
 
     @property
-    def cells(self):
+    def cells(self) -> list[Cell]:
         """All its Cells."""
         return [cell for rows in self.sections.values() for row in rows for cell in row if isinstance(cell, Cell)]
 
 
-def render(table, layout):
+def render(table: Table, layout: str) -> str:
     """A table as text.
 
     Args:
-        table: the Table.
+        table: what is in it.
         layout: a name in FORMATS.
     """
     return FORMATS[layout](table)
 
 
-def terminal(table):
+def terminal(table: Table) -> str:
     """The table for a terminal: columns aligned, headings between blocks of rows."""
     groups, names = _two_headers(table)
     blocks = [(heading, _texts(rows)) for heading, rows in table.sections.items()]
@@ -75,25 +82,20 @@ def terminal(table):
     return "\n".join([*lines, "", *table.notes]).rstrip()
 
 
-def markdown(table):
+def markdown(table: Table) -> str:
     """The table as Markdown: one header line, the headings in a column of their own."""
     heads = any(table.sections)
     names = [*([""] * heads), *table.labels, *(f"{group} {name}".strip() for group, name in table.columns)]
-    rows = [[*([heading] * heads), *row] for heading, rows in table.sections.items() for row in _texts(rows)]
-    rows = [[text.replace("|", r"\|") for text in row] for row in [names, *rows]]
+    below = [[*([heading] * heads), *row] for heading, rows in table.sections.items() for row in _texts(rows)]
+    header, *rows = map(_without_bars, [names, *below])
     left = len(names) - len(table.columns)
-    widths = [max(width, 3) for width in _widths(rows)]
+    widths = [max(width, 3) for width in _widths([header, *rows])]
     rule = ["-" * width if i < left else "-" * (width - 1) + ":" for i, width in enumerate(widths)]
-    lines = [
-        "| "
-        + " | ".join(_pad(text, width, i < left) for i, (text, width) in enumerate(zip(row, widths, strict=True)))
-        + " |"
-        for row in [rows[0], rule, *rows[1:]]
-    ]
+    lines = [f"| {' | '.join(_padded(row, widths, left))} |" for row in [header, rule, *rows]]
     return "\n".join([f"**{table.title}**", "", *lines, "", *(f"{note}  " for note in table.notes)]).rstrip()
 
 
-def latex(table):
+def latex(table: Table) -> str:
     """The table as a LaTeX float that needs no package."""
     count = len(table.labels) + len(table.columns)
     groups = [
@@ -119,33 +121,38 @@ def latex(table):
     return "\n".join(lines)
 
 
-FORMATS = {"terminal": terminal, "markdown": markdown, "latex": latex}
+FORMATS: dict[str, Callable[[Table], str]] = {"terminal": terminal, "markdown": markdown, "latex": latex}
 
 _COMMANDS = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$"}
 
 
-def escaped(text):
+def escaped(text: str) -> str:
     """A text that LaTeX prints as it stands."""
     return re.sub(r"[\\~^±&%$#_{}]", lambda match: _COMMANDS.get(match[0], "\\" + match[0]), text)
 
 
-def _latex_row(cells):
+def _without_bars(row: Iterable[str]) -> list[str]:
+    """Texts that end no cell of Markdown."""
+    return [text.replace("|", r"\|") for text in row]
+
+
+def _latex_row(cells: Iterable[str]) -> str:
     return " & ".join(cells) + r" \\"
 
 
-def _texts(rows):
+def _texts(rows: Iterable[Row]) -> list[list[str]]:
     return [list(map(str, row)) for row in rows]
 
 
-def _two_headers(table):
+def _two_headers(table: Table) -> tuple[list[str], list[str]]:
     """The line of groups, each over its first column, and the line of names."""
     groups = [name for group, width in _groups(table) for name in (group, *[""] * (width - 1))]
     return [*[""] * len(table.labels), *groups], [*table.labels, *(name for _, name in table.columns)]
 
 
-def _groups(table):
+def _groups(table: Table) -> list[tuple[str, int]]:
     """(group, how many columns) from left to right."""
-    found = []
+    found: list[tuple[str, int]] = []
     for group, _ in table.columns:
         if found and found[-1][0] == group:
             found[-1] = (group, found[-1][1] + 1)
@@ -154,15 +161,16 @@ def _groups(table):
     return found
 
 
-def _widths(rows):
+def _widths(rows: Iterable[Sequence[str]]) -> list[int]:
     return [max(map(len, column)) for column in zip(*rows, strict=True)]
 
 
-def _aligned(row, widths, table):
+def _aligned(row: Sequence[str], widths: Sequence[int], table: Table) -> str:
     """A line of the terminal: labels on the left of their columns, numbers on the right."""
-    cells = zip(row, widths, strict=True)
-    return "  ".join(_pad(text, width, i < len(table.labels)) for i, (text, width) in enumerate(cells)).rstrip()
+    return "  ".join(_padded(row, widths, len(table.labels))).rstrip()
 
 
-def _pad(text, width, left):
-    return text.ljust(width) if left else text.rjust(width)
+def _padded(row: Sequence[str], widths: Sequence[int], left: int) -> list[str]:
+    """The texts of a row as wide as their columns: the first ones on the left of them, the others on the right."""
+    pairs = list(zip(row, widths, strict=True))
+    return [text.ljust(width) for text, width in pairs[:left]] + [text.rjust(width) for text, width in pairs[left:]]

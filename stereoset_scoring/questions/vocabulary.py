@@ -1,7 +1,5 @@
 """Whether a hub tokenizer has a vocabulary of its own, or one that the library made up."""
 
-from transformers import PreTrainedTokenizerFast
-
 from stereoset_scoring.refusal import Refusal
 
 # What classes may read beside their vocabulary.
@@ -34,6 +32,8 @@ def vocabulary_files(kind):
 
 def reads_tokenizer_json(kind):
     """Whether a tokenizer.json holds all that a class of tokenizers needs."""
+    from transformers import PreTrainedTokenizerFast  # here, for it takes seconds, and methods name this room's classes
+
     return issubclass(kind, PreTrainedTokenizerFast)
 
 

@@ -4,9 +4,15 @@ import hashlib
 import random
 import re
 from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import TypeVar
+
+from stereoset_scoring.refusal import Refusal
+
+Document = TypeVar("Document")
 
 
 @dataclass(frozen=True)
@@ -29,13 +35,13 @@ class Pairs:
         seed: draws the sentences from elsewhere.
 
     Raises:
-        ValueError: if fewer than two documents have two sentences.
+        Refusal: if fewer than two documents have two sentences.
     """
 
-    def __init__(self, documents, seed=0):
+    def __init__(self, documents: Iterable[Sequence[str]], seed: int = 0):
         documents = [document for document in documents if len(document) > 1]
         if len(documents) < 2:
-            raise ValueError(
+            raise Refusal(
                 f"The corpus has {len(documents)} documents of two sentences or more, and negative pairs need two: "
                 "give more documents."
             )
@@ -47,23 +53,23 @@ class Pairs:
         # Every document before it has a last sentence, which begins no pair.
         self._first_places = [start - n for n, start in enumerate(self.starts)]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return 2 * self._first_places[-1]
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: int) -> Pair:
         place, negative = divmod(index, 2)
         document = bisect_right(self._first_places, place) - 1
         first = place + document
         second = self._elsewhere(place, document) if negative else first + 1
         return Pair(self.sentences[first], self.sentences[second], not negative)
 
-    def _elsewhere(self, place, document):
+    def _elsewhere(self, place: int, document: int) -> int:
         start, stop = self.starts[document : document + 2]
         drawn = random.Random(f"{self.seed}-{place}").randrange(len(self.sentences) - (stop - start))
         return drawn if drawn < start else drawn + stop - start
 
     @property
-    def fingerprint(self):
+    def fingerprint(self) -> str:
         """sha256, as hex, over sentences, documents and seed."""
         digest = hashlib.sha256(f"{self.seed} {self.starts}".encode())
         for sentence in self.sentences:
@@ -71,7 +77,9 @@ class Pairs:
         return digest.hexdigest()
 
 
-def read_documents(corpus, config=None, split="train", column="text", limit=None):
+def read_documents(
+    corpus: str | Path, config: str | None = None, split: str = "train", column: str = "text", limit: int | None = None
+) -> list[str]:
     """Texts of the documents of a corpus.
 
     Args:
@@ -83,27 +91,29 @@ def read_documents(corpus, config=None, split="train", column="text", limit=None
         limit: how many documents to read at most; None for all.
 
     Raises:
-        ValueError: if a folder has no text files, or a data set no such column.
+        Refusal: if a folder has no text files, or a data set no such column.
     """
     path = Path(corpus)
     if path.is_file():
-        texts = (block for block in re.split(r"\n\s*\n", path.read_text(encoding="utf-8")) if block.strip())
+        texts: Iterable[str] = (
+            block for block in re.split(r"\n\s*\n", path.read_text(encoding="utf-8")) if block.strip()
+        )
     elif path.is_dir():
         files = sorted(path.rglob("*.txt"))
         if not files:
-            raise ValueError(f"The folder {corpus} has no .txt file: give a folder of texts, a text file or a hub id.")
+            raise Refusal(f"The folder {corpus} has no .txt file: give a folder of texts, a text file or a hub id.")
         texts = (file.read_text(encoding="utf-8") for file in files)
     else:
         from datasets import load_dataset
 
         rows = load_dataset(str(corpus), config, split=split)
         if column not in rows.column_names:
-            raise ValueError(f"{corpus} has no column {column!r}: choose one of {', '.join(rows.column_names)}.")
+            raise Refusal(f"{corpus} has no column {column!r}: choose one of {', '.join(rows.column_names)}.")
         texts = (row[column] for row in rows)
     return list(islice(texts, limit))
 
 
-def split_sentences(text, language):
+def split_sentences(text: str, language: str) -> list[str]:
     """The sentences of a text, with single spaces between their words.
 
     Args:
@@ -115,7 +125,7 @@ def split_sentences(text, language):
     return [" ".join(sentence.split()) for sentence in segment(language, text) if not sentence.isspace()]
 
 
-def hold_out(documents, share, seed):
+def hold_out(documents: Sequence[Document], share: float, seed: int) -> tuple[list[Document], list[Document]]:
     """(documents to learn from, documents held out), each in their order; at least two are held out.
 
     Args:
