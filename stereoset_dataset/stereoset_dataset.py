@@ -178,7 +178,14 @@ class Stereoset(datasets.GeneratorBasedBuilder):
             yield example["id"], as_row(example)
 
 
-def load_stereoset(config, split=None, data_dir=None, cache_dir=None, streaming=False, **unknown):
+def load_stereoset(
+    config: str,
+    split: str | None = None,
+    data_dir: str | os.PathLike | None = None,
+    cache_dir: str | os.PathLike | None = None,
+    streaming: bool = False,
+    **unknown: typing.Any,
+) -> typing.Any:
     """Load a config, with any supported version of `datasets`, without a hub and without running a script by name.
 
     The rows are prepared once and read from the cache of `datasets` afterwards, where
@@ -186,14 +193,14 @@ def load_stereoset(config, split=None, data_dir=None, cache_dir=None, streaming=
     nothing: the cache may then be read-only, or its disk full.
 
     Args:
-        config (str): "intrasentence", "intersentence", either followed by "_de", "_es", "_fr" or "_tr", or
+        config: "intrasentence", "intersentence", either followed by "_de", "_es", "_fr" or "_tr", or
             "crows_pairs".
-        split (str, optional): "validation" or "test", also a slice such as "validation[:10]". Only the files needed
+        split: "validation" or "test", also a slice such as "validation[:10]". Only the files needed
             for it are fetched; for English, "validation" does without the test set's file.
-        data_dir (path, optional): a mirror of the upstream files, laid out as <owner>/<repository>/<commit>/<path>;
+        data_dir: a mirror of the upstream files, laid out as <owner>/<repository>/<commit>/<path>;
             without it they are downloaded.
-        cache_dir (path, optional): where prepared rows are kept, in place of the usual cache of `datasets`.
-        streaming (bool): whether to give them as `datasets.IterableDataset`. They are prepared all the same: the files
+        cache_dir: where prepared rows are kept, in place of the usual cache of `datasets`.
+        streaming: whether to give them as `datasets.IterableDataset`. They are prepared all the same: the files
             are small, and checked as a whole.
         unknown: nothing; other arguments of `datasets.load_dataset` are refused by name.
 

@@ -1,7 +1,9 @@
 """Tables as text for a terminal, as Markdown or as LaTeX; what is in them, they do not know."""
 
 import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 DIFFERS = "!"
 GAP = "  "  # between columns
@@ -21,13 +23,18 @@ class Cell:
     published: float | None = None
 
     @property
-    def differs(self):
+    def differs(self) -> bool:
         """Whether both numbers are there and do not round to each other."""
-        return None not in (self.value, self.published) and abs(self.value - self.published) > TOLERANCE
+        if self.value is None or self.published is None:
+            return False
+        return abs(self.value - self.published) > TOLERANCE
 
-    def __str__(self):
+    def __str__(self) -> str:
         value = "-" if self.value is None else f"{self.value:.2f}"
         return value if self.published is None else f"{value} [{self.published:.2f}]{DIFFERS * self.differs}"
+
+
+Row = list[Any]  # labels, then Cells or counts
 
 
 @dataclass(frozen=True)
@@ -38,40 +45,40 @@ class Table:
         title: what it is.
         labels: names of its first columns, which hold text.
         columns: (group, name) of the columns that hold Cells or counts; neighbours with one group belong together.
-        sections: {heading: rows}, a row being a list of labels followed by Cells or counts; a heading may be empty.
+        sections: {heading: rows}; a heading may be empty.
         notes: lines to print below.
     """
 
     title: str
     labels: list[str]
     columns: list[tuple[str, str]]
-    sections: dict[str, list[list]]
+    sections: dict[str, list[Row]]
     notes: list[str] = field(default_factory=list)
 
     @property
-    def cells(self):
+    def cells(self) -> list[Cell]:
         """All its Cells."""
         return [cell for rows in self.sections.values() for row in rows for cell in row if isinstance(cell, Cell)]
 
 
-def render(table, layout, width=None):
+def render(table: Table, layout: str, width: int | None = None) -> str:
     """A table as text.
 
     Args:
-        table: the Table.
+        table: what is in it.
         layout: a name in FORMATS.
         width: how many columns of text a terminal has; None for as many as the table likes.
     """
     return terminal(table, width) if layout == "terminal" else FORMATS[layout](table)
 
 
-def terminal(table, width=None):
+def terminal(table: Table, width: int | None = None) -> str:
     """The table for a terminal: columns aligned, headings between blocks of rows; it wraps by whole columns."""
     parts = ["\n".join(_terminal_lines(part)) for part in _side_by_side(table, width)]
     return "\n".join([table.title, "", "\n\n".join(parts), "", *table.notes]).rstrip()
 
 
-def _terminal_lines(table):
+def _terminal_lines(table: Table) -> list[str]:
     groups, names = _two_headers(table)
     blocks = [(heading, _texts(rows)) for heading, rows in table.sections.items()]
     widths = _widths([groups, names, *(row for _, rows in blocks for row in rows)])
@@ -81,7 +88,7 @@ def _terminal_lines(table):
     return lines
 
 
-def _side_by_side(table, width):
+def _side_by_side(table: Table, width: int | None) -> Iterator[Table]:
     """Tables of the same labels, with as many of the columns each as stand beside each other; at least one."""
     first, count = 0, len(table.columns)
     while first < count:
@@ -92,14 +99,14 @@ def _side_by_side(table, width):
         first = last
 
 
-def _width(table):
+def _width(table: Table) -> int:
     """How many columns of text the rows of a table take."""
     rows = [row for some in table.sections.values() for row in _texts(some)]
     widths = _widths([*_two_headers(table), *rows])
     return sum(widths) + len(GAP) * (len(widths) - 1)
 
 
-def _columns(table, first, last):
+def _columns(table: Table, first: int, last: int) -> Table:
     """A table with its labels and some of its columns."""
     left = len(table.labels)
     sections = {
@@ -109,25 +116,20 @@ def _columns(table, first, last):
     return replace(table, columns=table.columns[first:last], sections=sections)
 
 
-def markdown(table):
+def markdown(table: Table) -> str:
     """The table as Markdown: one header line, the headings in a column of their own."""
     heads = any(table.sections)
     names = [*([""] * heads), *table.labels, *(f"{group} {name}".strip() for group, name in table.columns)]
-    rows = [[*([heading] * heads), *row] for heading, rows in table.sections.items() for row in _texts(rows)]
-    rows = [[text.replace("|", r"\|") for text in row] for row in [names, *rows]]
+    below = [[*([heading] * heads), *row] for heading, rows in table.sections.items() for row in _texts(rows)]
+    header, *rows = map(_without_bars, [names, *below])
     left = len(names) - len(table.columns)
-    widths = [max(width, 3) for width in _widths(rows)]
+    widths = [max(width, 3) for width in _widths([header, *rows])]
     rule = ["-" * width if i < left else "-" * (width - 1) + ":" for i, width in enumerate(widths)]
-    lines = [
-        "| "
-        + " | ".join(_pad(text, width, i < left) for i, (text, width) in enumerate(zip(row, widths, strict=True)))
-        + " |"
-        for row in [rows[0], rule, *rows[1:]]
-    ]
+    lines = [f"| {' | '.join(_padded(row, widths, left))} |" for row in [header, rule, *rows]]
     return "\n".join([f"**{table.title}**", "", *lines, "", *(f"{note}  " for note in table.notes)]).rstrip()
 
 
-def latex(table):
+def latex(table: Table) -> str:
     """The table as a LaTeX float that needs no package."""
     count = len(table.labels) + len(table.columns)
     groups = [
@@ -153,33 +155,38 @@ def latex(table):
     return "\n".join(lines)
 
 
-FORMATS = {"terminal": terminal, "markdown": markdown, "latex": latex}
+FORMATS: dict[str, Callable[[Table], str]] = {"terminal": terminal, "markdown": markdown, "latex": latex}
 
 _COMMANDS = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$"}
 
 
-def escaped(text):
+def escaped(text: str) -> str:
     """A text that LaTeX prints as it stands."""
     return re.sub(r"[\\~^±&%$#_{}]", lambda match: _COMMANDS.get(match[0], "\\" + match[0]), text)
 
 
-def _latex_row(cells):
+def _without_bars(row: Iterable[str]) -> list[str]:
+    """Texts that end no cell of Markdown."""
+    return [text.replace("|", r"\|") for text in row]
+
+
+def _latex_row(cells: Iterable[str]) -> str:
     return " & ".join(cells) + r" \\"
 
 
-def _texts(rows):
+def _texts(rows: Iterable[Row]) -> list[list[str]]:
     return [list(map(str, row)) for row in rows]
 
 
-def _two_headers(table):
+def _two_headers(table: Table) -> tuple[list[str], list[str]]:
     """The line of groups, each over its first column, and the line of names."""
     groups = [name for group, width in _groups(table) for name in (group, *[""] * (width - 1))]
     return [*[""] * len(table.labels), *groups], [*table.labels, *(name for _, name in table.columns)]
 
 
-def _groups(table):
+def _groups(table: Table) -> list[tuple[str, int]]:
     """(group, how many columns) from left to right."""
-    found = []
+    found: list[tuple[str, int]] = []
     for group, _ in table.columns:
         if found and found[-1][0] == group:
             found[-1] = (group, found[-1][1] + 1)
@@ -188,15 +195,16 @@ def _groups(table):
     return found
 
 
-def _widths(rows):
+def _widths(rows: Iterable[Sequence[str]]) -> list[int]:
     return [max(map(len, column)) for column in zip(*rows, strict=True)]
 
 
-def _aligned(row, widths, table):
+def _aligned(row: Sequence[str], widths: Sequence[int], table: Table) -> str:
     """A line of the terminal: labels on the left of their columns, numbers on the right."""
-    cells = zip(row, widths, strict=True)
-    return GAP.join(_pad(text, width, i < len(table.labels)) for i, (text, width) in enumerate(cells)).rstrip()
+    return GAP.join(_padded(row, widths, len(table.labels))).rstrip()
 
 
-def _pad(text, width, left):
-    return text.ljust(width) if left else text.rjust(width)
+def _padded(row: Sequence[str], widths: Sequence[int], left: int) -> list[str]:
+    """The texts of a row as wide as their columns: the first ones on the left of them, the others on the right."""
+    pairs = list(zip(row, widths, strict=True))
+    return [text.ljust(width) for text, width in pairs[:left]] + [text.rjust(width) for text, width in pairs[left:]]

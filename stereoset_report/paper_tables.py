@@ -3,12 +3,14 @@
 Numbers as in Nadeem et al. 2020, arXiv 2004.09456 (StereoSet), and Öztürk et al. 2023 (the multilingual study).
 """
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Any
 
 from stereoset_metric.compute_score import compute_score, flat_reference
 from stereoset_report.correlation import spearman
-from stereoset_report.formats import Cell, Table
+from stereoset_report.formats import Cell, Row, Table
 from stereoset_report.results import ALL, OVERALL, make_results
 from stereoset_report.saved import Saved
 from stereoset_scoring.questions.configs import CONTEXT_TASKS
@@ -39,6 +41,10 @@ BY_TARGET = {
     "ICAT micro": ("icat", "icat_micro"),
 }
 
+Numbers = Mapping[str, Any]  # the metric's
+Results = Mapping[str, Mapping[str, Mapping[str, Numbers]]]  # {language: {task: {group of examples: numbers}}}
+Published = Mapping[tuple[str, ...], float]  # see `read_published`
+
 
 @dataclass(frozen=True)
 class Model:
@@ -48,144 +54,122 @@ class Model:
     saved: Saved
 
     @property
-    def split(self):
+    def split(self) -> str:
         """The split of its data."""
         return self.saved.split
 
     @cached_property
-    def by_target(self):
+    def by_target(self) -> Results:
         """Its results, averaged over target terms: see `make_results`."""
         return make_results(self.saved.parts)
 
     @cached_property
-    def by_example(self):
+    def by_example(self) -> Results:
         """Its results, averaged over examples."""
         return make_results(self.saved.parts, average="example")
 
     @property
-    def languages(self):
+    def languages(self) -> Iterable[str]:
         """The languages that it has scores in."""
         return self.by_target.keys()
 
     @property
-    def is_baseline(self):
+    def is_baseline(self) -> bool:
         """Whether it is a baseline rather than a language model, by its record or its name."""
         known = self.name.lower().removesuffix("lm") in BASELINES
         return known or self.saved.family in ("baseline", "sentiment")
 
-    def numbers(self, language, task, average="target", group=ALL):
+    def numbers(self, language: str, task: str, average: str = "target", group: str = ALL) -> Numbers:
         """The metric's numbers of a group of examples; empty where it has no scores."""
         results = self.by_target if average == "target" else self.by_example
         return results.get(language, {}).get(task, {}).get(group, {})
 
 
-def overall(models, published):
+def overall(models: Sequence[Model], published: Published) -> Table:
     """StereoSet's Table 4: both tasks together."""
-    sections = {
-        SPLITS[split]: [
-            [model.name, *_cells(model, OVERALL, ALL, published)] for model in some if model.numbers("en", OVERALL)
-        ]
-        for split, some in _by_split(models)
-    }
-    notes = [note for split, some in _by_split(models) for note in _correlation(some, "en", SPLITS[split])]
+    sections, notes = {}, []
+    for split, some in _by_split(models):
+        sections[SPLITS[split]] = [_english_row(model, OVERALL, published) for model in _having(some, OVERALL)]
+        notes += _correlation(some, "en", SPLITS[split])
     return Table("StereoSet, Table 4: overall", ["Model"], list(HEADERS), sections, notes)
 
 
-def by_term(models, published, terms=3):
+def by_term(models: Sequence[Model], published: Published, terms: int = 3) -> Table:
     """StereoSet's Table 5: domains, both tasks together, with their most and least stereotyped target terms."""
-    sections = {
-        f"{model.name}, {SPLITS[model.split].lower()}": [
-            row for domain in DOMAINS for row in _domain_and_terms(model, domain, published, terms)
-        ]
-        for model in models
-        if model.numbers("en", OVERALL)
-    }
+    sections: dict[str, list[Row]] = {}
+    for model in _having(models, OVERALL):
+        rows = sections[f"{model.name}, {SPLITS[model.split].lower()}"] = []
+        for domain in DOMAINS:
+            rows += _domain_and_terms(model, domain, published, terms)
     notes = ["most: the highest ss; least: of the others, the ss nearest to 50."]
     title = "StereoSet, Table 5: domains with their most and least stereotyped target terms"
     return Table(title, ["Domain", "Terms"], [*HEADERS, ("", "examples")], sections, notes)
 
 
-def by_task(models, published):
+def by_task(models: Sequence[Model], published: Published) -> Table:
     """StereoSet's Table 6: each task."""
-    sections = {
-        f"{task.capitalize()} task, {SPLITS[split].lower()}": [
-            [model.name, *_cells(model, task, ALL, published)] for model in some if model.numbers("en", task)
-        ]
-        for split, some in _by_split(models)
-        for task in (INTRA, INTER)
-    }
+    sections = {}
+    for split, some in _by_split(models):
+        for task in (INTRA, INTER):
+            heading = f"{task.capitalize()} task, {SPLITS[split].lower()}"
+            sections[heading] = [_english_row(model, task, published) for model in _having(some, task)]
     return Table("StereoSet, Table 6: by task", ["Model"], list(HEADERS), sections)
 
 
-def by_domain(split, models, published):
+def by_domain(split: str, models: Sequence[Model], published: Published) -> Table:
     """StereoSet's Tables 7 (validation) and 8 (test): each task by domain."""
     columns = [(task.capitalize(), number) for task in (INTER, INTRA) for number in NUMBERS]
-    sections = {
-        "": [
-            [model.name, OVERALL if domain == ALL else domain, *inter, *intra]
-            for model in models
-            if model.split == split
-            for domain in (*DOMAINS, ALL)
-            for inter, intra in [[_cells(model, task, domain, published) for task in (INTER, INTRA)]]
-        ]
-    }
+    rows: list[Row] = []
+    for model in models:
+        if model.split == split:
+            rows += [_row_of_domain(model, domain, published) for domain in (*DOMAINS, ALL)]
     title = f"StereoSet, Table {7 if split == 'validation' else 8}: by domain, {SPLITS[split].lower()}"
-    return Table(title, ["Model", "Domain"], columns, sections)
+    return Table(title, ["Model", "Domain"], columns, {"": rows})
 
 
-def multilingual(number, models, published):
+def multilingual(number: int, models: Sequence[Model], published: Published) -> Table:
     """A table of the multilingual study: one task, models by languages."""
     task, average = MULTILINGUAL[number]
+    question = Question(f"multilingual-{number}", task, average)
     headers = BY_TARGET if average == "target" else BY_EXAMPLE
     languages = _languages(models)
-    sections = {
-        SPLITS[split]: [
-            [
-                name,
-                *(
-                    _multilingual_cell(
-                        of_name, f"multilingual-{number}", task, average, language, ours, theirs, published
-                    )
-                    for ours, theirs in headers.values()
-                    for language in languages
-                ),
-            ]
-            for name, of_name in _by_name(some)
-            if any(model.numbers(language, task) for model in of_name for language in languages)
-        ]
-        for split, some in _by_split(models)
-    }
+    columns = [(header, language) for header in headers for language in languages]
+    sections: dict[str, list[Row]] = {}
+    for split, some in _by_split(models):
+        rows = sections[SPLITS[split]] = []
+        for name, of_name in _by_name(some):
+            if any(question.model_in(language, of_name) for language in languages):
+                cells = [question.cell(language, of_name, *headers[header], published) for header, language in columns]
+                rows.append([name, *cells])
     over = "target terms" if average == "target" else "examples"
     title = f"Multilingual study, Table {number}: {task}, averaged over {over}"
-    return Table(title, ["Model"], [(header, language) for header in headers for language in languages], sections)
+    return Table(title, ["Model"], columns, sections)
 
 
-def per_language(models, published):
+def per_language(models: Sequence[Model], published: Published) -> Table:
     """The multilingual study's Tables 2 to 4 turned around: a block for each language."""
-    blocks = [(split, language, some) for split, some in _by_split(models) for language in _languages(some)]
-    rows = {
-        f"{language}, {SPLITS[split].lower()}": [
-            [name, *_all_tasks(of_name, language, published)] for name, of_name in _by_name(some, language)
-        ]
-        for split, language, some in blocks
-    }
-    notes = [note for _, language, some in blocks for note in _correlation(some, language, language, "example")]
-    return _view("Languages, averaged over examples", "Model", rows, notes)
+    sections, notes = {}, []
+    for split, of_split in _by_split(models):
+        for language in _languages(of_split):
+            sections[f"{language}, {SPLITS[split].lower()}"] = [
+                [name, *_all_tasks(of_name, language, published)] for name, of_name in _by_name(of_split, language)
+            ]
+            notes += _correlation(of_split, language, language, "example")
+    return _view("Languages, averaged over examples", "Model", sections, notes)
 
 
-def per_architecture(models, published):
+def per_architecture(models: Sequence[Model], published: Published) -> Table:
     """The multilingual study's Tables 2 to 4 turned around: a block for each model name."""
-    rows = {
-        f"{name}, {SPLITS[split].lower()}": [
-            [language, *_all_tasks(of_name, language, published)] for language in _languages(of_name)
-        ]
-        for split, some in _by_split(models)
-        for name, of_name in _by_name(some)
-    }
-    return _view("Architectures, averaged over examples", "Language", rows, [])
+    sections = {}
+    for split, of_split in _by_split(models):
+        for name, of_name in _by_name(of_split):
+            sections[f"{name}, {SPLITS[split].lower()}"] = [
+                [language, *_all_tasks(of_name, language, published)] for language in _languages(of_name)
+            ]
+    return _view("Architectures, averaged over examples", "Language", sections, [])
 
 
-TABLES = {
+TABLES: dict[str, Callable[..., Table]] = {
     "4": overall,
     "5": by_term,
     "6": by_task,
@@ -197,12 +181,12 @@ TABLES = {
 }
 
 
-def make_table(name, models, published, **options):
+def make_table(name: str, models: Sequence[Model], published: Published, **options: Any) -> Table | None:
     """A table by its name, with its notes; None where the models cannot fill a single row of it.
 
     Args:
         name: a name in TABLES; those that are numbers are StereoSet's, and of English alone.
-        models: Models.
+        models: those that it may show.
         published: published numbers by key, as `read_published` returns them.
         options: of that table.
     """
@@ -216,7 +200,21 @@ def make_table(name, models, published, **options):
     return Table(table.title, table.labels, table.columns, sections, notes)
 
 
-def _cells(model, task, group, published):
+def _having(models: Iterable[Model], task: str) -> list[Model]:
+    """The models that have English scores of a task."""
+    return [model for model in models if model.numbers("en", task)]
+
+
+def _english_row(model: Model, task: str, published: Published) -> Row:
+    return [model.name, *_cells(model, task, ALL, published)]
+
+
+def _row_of_domain(model: Model, domain: str, published: Published) -> Row:
+    inter, intra = (_cells(model, task, domain, published) for task in (INTER, INTRA))
+    return [model.name, OVERALL if domain == ALL else domain, *inter, *intra]
+
+
+def _cells(model: Model, task: str, group: str, published: Published) -> list[Cell]:
     """lms, ss and icat of an English model."""
     numbers = model.numbers("en", task, group=group)
     domain = OVERALL if group == ALL else group
@@ -226,18 +224,11 @@ def _cells(model, task, group, published):
     ]
 
 
-def _domain_and_terms(model, domain, published, terms):
+def _domain_and_terms(model: Model, domain: str, published: Published, terms: int) -> Iterator[Row]:
     """Rows of a domain, of its most and of its least stereotyped terms."""
-    parts = [model.saved.parts[task] for task in (INTRA, INTER)]
-    pairs = [
-        (flat_reference(row), scores)
-        for rows, of_rows in parts
-        for row, scores in zip(rows, of_rows, strict=True)
-        if row["bias_type"] == domain
-    ]
-    if not pairs:
+    references, scores = _examples_of(model, domain)
+    if not references:
         return
-    references, scores = zip(*pairs, strict=True)
     found = compute_score(scores, references, breakdown="target")
     by_name = found["target"]
     yield [domain, f"all {len(by_name)}", *_cells(model, OVERALL, domain, published), found["count"]]
@@ -250,44 +241,77 @@ def _domain_and_terms(model, domain, published, terms):
             yield ["", f"{label}: {term}", *(Cell(numbers[number]) for number in NUMBERS), numbers["count"]]
 
 
-def _multilingual_cell(models, table, task, average, language, ours, theirs, published):
-    """A cell of the multilingual study, of the one of some equally named models that has the language."""
-    for model in models:
-        numbers = model.numbers(language, task, average)
-        if numbers:
-            known = model.split == "validation"
-            key = (table, model.name.lower(), language, theirs)
-            return Cell(numbers[ours], published.get(key) if known else None)
-    return Cell(None)
+def _examples_of(model: Model, domain: str) -> tuple[list[Any], list[Any]]:
+    """(references, scores) of the examples of a domain, in both tasks."""
+    references, scores = [], []
+    for task in (INTRA, INTER):
+        for row, of_row in zip(*model.saved.parts[task], strict=True):
+            if row["bias_type"] == domain:
+                references.append(flat_reference(row))
+                scores.append(of_row)
+    return references, scores
 
 
-def _all_tasks(models, language, published):
+@dataclass(frozen=True)
+class Question:
+    """What a table of the multilingual study shows of each model in each language.
+
+    Attributes:
+        table: its name in TABLES.
+        task: a task, or both together.
+        average: over "target" terms or each "example".
+    """
+
+    table: str
+    task: str
+    average: str
+
+    def model_in(self, language: str, models: Iterable[Model]) -> Model | None:
+        """The one of some equally named models that has scores in a language; None where none has."""
+        return next((model for model in models if model.numbers(language, self.task)), None)
+
+    def cell(self, language: str, models: Iterable[Model], ours: str, theirs: str, published: Published) -> Cell:
+        """A number of some equally named models in a language, by what the metric and the published file call it."""
+        model = self.model_in(language, models)
+        if model is None:
+            return Cell(None)
+        number = model.numbers(language, self.task, self.average)[ours]
+        if model.split != "validation":  # the study has no other
+            return Cell(number)
+        return Cell(number, published.get((self.table, model.name.lower(), language, theirs)))
+
+
+# Whose tables 2 to 4 are shown side by side.
+ALL_TASKS = [Question(f"multilingual-{number}", *MULTILINGUAL[number]) for number in (2, 3, 4)]
+
+
+def _all_tasks(models: Sequence[Model], language: str, published: Published) -> list[Cell]:
     """lms, ss and icat of every task in a language, over examples."""
-    return [
-        _multilingual_cell(models, f"multilingual-{number}", task, "example", language, one, one, published)
-        for number, task in ((2, INTRA), (3, INTER), (4, OVERALL))
-        for one in NUMBERS
-    ]
+    return [question.cell(language, models, number, number, published) for question in ALL_TASKS for number in NUMBERS]
 
 
-def _view(title, label, sections, notes):
+def _view(title: str, label: str, sections: Mapping[str, list[Row]], notes: list[str]) -> Table:
     """A table of all tasks, each section closed by the mean of its rows."""
     columns = [(task.capitalize(), number) for task in (INTRA, INTER, OVERALL) for number in NUMBERS]
     closed = {heading: [*rows, *_mean(rows)] for heading, rows in sections.items()}
     return Table(title, [label], columns, closed, notes)
 
 
-def _mean(rows):
+def _mean(rows: Sequence[Row]) -> list[Row]:
     """The row of the columns' means, where there is more than one row."""
     if len(rows) < 2:
         return []
-    columns = [
-        [cell.value for cell in column if cell.value is not None] for column in list(zip(*rows, strict=True))[1:]
-    ]
-    return [["mean", *(Cell(sum(values) / len(values) if values else None) for values in columns)]]
+    _, *columns = zip(*rows, strict=True)
+    return [["mean", *map(_mean_of, columns)]]
 
 
-def _correlation(models, language, label, average="target"):
+def _mean_of(column: Iterable[Cell]) -> Cell:
+    """The mean of the numbers that there are."""
+    values = [cell.value for cell in column if cell.value is not None]
+    return Cell(sum(values) / len(values) if values else None)
+
+
+def _correlation(models: Iterable[Model], language: str, label: str, average: str = "target") -> list[str]:
     """A line on Spearman's rank correlation of overall lms and ss over the language models, where there are three."""
     having = [model for model in models if model.numbers(language, OVERALL)]
     counted = [model.numbers(language, OVERALL, average) for model in having if not model.is_baseline]
@@ -299,7 +323,7 @@ def _correlation(models, language, label, average="target"):
     return [f"{label}: Spearman correlation of lms and ss over {len(counted)} models: {rho:.2f}{without}"]
 
 
-def _agreement(table):
+def _agreement(table: Table) -> list[str]:
     """How many cells agree with what was published, where anything was."""
     compared = [cell for cell in table.cells if cell.published is not None]
     differing = sum(cell.differs for cell in compared)
@@ -308,26 +332,29 @@ def _agreement(table):
     return [f"[published]: {len(compared) - differing} of {len(compared)} agree to ±0.005; ! marks the others."]
 
 
-def _stamps(models):
+def _stamps(models: Iterable[Model]) -> list[str]:
     """A line for each model of which only a part was scored."""
     return [f"PARTIAL: {model.name}, {model.saved.partial}" for model in models if model.saved.partial]
 
 
-def _by_split(models):
+def _by_split(models: Sequence[Model]) -> list[tuple[str, list[Model]]]:
     """(split, its models), in the order of SPLITS."""
-    groups = {split: [model for model in models if model.split == split] for split in SPLITS}
+    groups: dict[str, list[Model]] = {split: [] for split in SPLITS}
+    for model in models:
+        groups[model.split].append(model)
     return [(split, some) for split, some in groups.items() if some]
 
 
-def _by_name(models, language=None):
+def _by_name(models: Iterable[Model], language: str | None = None) -> list[tuple[str, list[Model]]]:
     """(name, its models), in the order given; only those that have a language."""
-    groups = {}
+    groups: dict[str, list[Model]] = {}
     for model in models:
         if language is None or language in model.languages:
             groups.setdefault(model.name, []).append(model)
     return list(groups.items())
 
 
-def _languages(models):
+def _languages(models: Iterable[Model]) -> list[str]:
     """The languages of some models, in the order of the multilingual study."""
-    return [language for language in STUDY if any(language in model.languages for model in models)]
+    known = {language for model in models for language in model.languages}
+    return [language for language in STUDY if language in known]

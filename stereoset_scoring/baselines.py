@@ -7,23 +7,42 @@ one, sentiment, does ask a model: it is the method of the kind of model "sentime
 import hashlib
 import random
 from collections import Counter, defaultdict
-from contextlib import nullcontext
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import InitVar, dataclass, field
 from functools import partial
 from math import log
 from pathlib import Path
+from typing import Any, Protocol
 
 from stereoset_scoring.files.predictions import option_ids, read_predictions
 from stereoset_scoring.planning.job import Job
-from stereoset_scoring.planning.rows import Recipe
+from stereoset_scoring.planning.rows import Recipe, Row, Values
 from stereoset_scoring.questions.configs import PAIRS, asked_as, split_config
 from stereoset_scoring.questions.examples import gold_labels, read_example
+from stereoset_scoring.questions.tokens import Tokenizer
 from stereoset_scoring.refusal import Refusal
+from stereoset_scoring.roles import Rows
 
 PREFIX = "baseline:"
 PREFERRED, OTHER, UNRELATED = -1.0, -2.0, -3.0  # any three numbers in this order
 # What the winner of a pair adds to its score, times its own score: gpt2-large, bert-large-cased, gpt2-medium.
 ENSEMBLE_WEIGHTS = {"intrasentence": (10000, 1, 10000), "intersentence": (15, 35, 15)}
+
+Data = Mapping[str, Rows]  # {config: rows}
+Scores = dict[str, list[list[float]]]  # {config: scores[i][j] of option j of row i}
+Walk = list[tuple[str, int]]  # (config, index) of some rows, in the order in which they are chosen or not
+Table = tuple[str | None, str | None]  # a config and a bias type, None for all of them, of which ss is computed
+
+
+class Rule(Protocol):
+    """How a baseline scores; a dataclass, whose fields are its options."""
+
+    @property
+    def name(self) -> str: ...
+
+    def scores(self, data: Data) -> Scores:
+        """The scores of all options of all rows."""
 
 
 @dataclass(frozen=True)
@@ -36,16 +55,15 @@ class Ideal:
 
     name = "ideal"
 
-    def scores(self, data):
+    def scores(self, data: Data) -> Scores:
         """{config: scores[i][j] of option j of row i}, of {config: rows}."""
+        stereotyped = set()
+        for of_language in _by_language(data):
+            stereotyped |= _every_other(of_language)
         scores = {}
-        for configs in _languages(data):
-            stereotyped = _every_other({config: data[config] for config in configs})
-            for config in configs:
-                scores[config] = [
-                    _ranked(row, "stereotype" if (config, i) in stereotyped else "anti-stereotype")
-                    for i, row in enumerate(data[config])
-                ]
+        for config, rows in data.items():
+            preferred = ["stereotype" if (config, i) in stereotyped else "anti-stereotype" for i in range(len(rows))]
+            scores[config] = list(map(_ranked, rows, preferred))
         return scores
 
 
@@ -55,9 +73,12 @@ class Stereotyped:
 
     name = "stereotyped"
 
-    def scores(self, data):
+    def scores(self, data: Data) -> Scores:
         """{config: scores[i][j] of option j of row i}, of {config: rows}."""
-        return {config: [_ranked(row, "stereotype") for row in rows] for config, rows in data.items()}
+        scores = {}
+        for config, rows in data.items():
+            scores[config] = [_ranked(row, "stereotype") for row in rows]
+        return scores
 
 
 @dataclass(frozen=True)
@@ -71,11 +92,14 @@ class Random:
     name = "random"
     seed: int
 
-    def scores(self, data):
+    def scores(self, data: Data) -> Scores:
         """{config: scores[i][j] of option j of row i}, of {config: rows}."""
-        return {config: [list(map(self._score, option_ids(row))) for row in rows] for config, rows in data.items()}
+        scores = {}
+        for config, rows in data.items():
+            scores[config] = [list(map(self._score, option_ids(row))) for row in rows]
+        return scores
 
-    def _score(self, option):
+    def _score(self, option: str) -> float:
         return log(1 - random.Random(f"{self.seed}:{option}").random())
 
 
@@ -96,40 +120,27 @@ class Ensemble:
     files: InitVar[tuple[str, str, str]]
     sha256: str = field(init=False)
 
-    def __post_init__(self, files):
+    def __post_init__(self, files: tuple[str, str, str]) -> None:
         self._files = files
         self.sha256 = ",".join(hashlib.sha256(Path(file).read_bytes()).hexdigest()[:8] for file in files)
 
-    def scores(self, data):
+    def scores(self, data: Data) -> Scores:
         """{config: scores[i][j] of option j of row i}, of {config: rows}.
 
         Raises:
             OSError: if a file is missing.
-            ValueError: if a file lacks a score, or holds logarithms.
+            Refusal: if a file lacks a score, or holds logarithms.
         """
-        models = [read_predictions(file)[0] for file in self._files]
-        return {
-            config: [
-                self._of_row([self._probabilities(i, models[i], config, row) for i in range(3)], config) for row in rows
-            ]
-            for config, rows in data.items()
-        }
+        by_file = {file: read_predictions(file)[0] for file in self._files}
+        scores = {}
+        for config, rows in data.items():
+            known = {file: by_config.get(config, {}) for file, by_config in by_file.items()}
+            scores[config] = [self._of_row(row, config, known) for row in rows]
+        return scores
 
-    def _probabilities(self, i, model, config, row):
-        """The scores of a row's options in a file, checked."""
-        by_id = model.get(config, {})
-        found = [by_id.get(option) for option in option_ids(row)]
-        if None in found:
-            raise Refusal(
-                f"{self._files[i]} has no score for option {option_ids(row)[found.index(None)]!r} of {config}: "
-                "give files that score the same examples."
-            )
-        if min(found) < 0:
-            raise Refusal(f"{self._files[i]} holds log-scores: write it again with --scale probability.")
-        return found
-
-    @staticmethod
-    def _of_row(by_model, config):
+    def _of_row(self, row: Mapping[str, Any], config: str, known: Mapping[str, Mapping[str, float]]) -> list[float]:
+        """The weighted sums of a row's options, of {file: {option's id: its score}}."""
+        by_model = [_probabilities(row, config, file, known[file]) for file in self._files]
         weights = ENSEMBLE_WEIGHTS[asked_as(config)]
         options = range(len(by_model[0]))
         sums = [0.0 for _ in options]
@@ -142,43 +153,63 @@ class Ensemble:
         return sums
 
 
+def _probabilities(row: Mapping[str, Any], config: str, file: str, by_id: Mapping[str, float]) -> list[float]:
+    """The scores of a row's options in a file, checked."""
+    for option in option_ids(row):
+        if by_id.get(option) is None:
+            raise Refusal(
+                f"{file} has no score for option {option!r} of {config}: give files that score the same examples."
+            )
+    found = [by_id[option] for option in option_ids(row)]
+    if min(found) < 0:
+        raise Refusal(f"{file} holds log-scores: write it again with --scale probability.")
+    return found
+
+
+@dataclass(frozen=True)
+class NoModel:
+    """Where the scores of a baseline come from, as a record says it: an Origin of which its name alone is known."""
+
+    name: str
+    family: str = "baseline"
+    revision: str | None = None
+    commit: str | None = None
+    next_sentence_head: str | None = None
+    tokenizer: Tokenizer | None = None
+
+
 class Baseline:
-    """A scorer that asks no model, and stands wherever a Scorer can.
+    """What a run asks for scores where there is no model: see `stereoset_scoring.roles.Scores`.
 
     Args:
         rule: an Ideal, Stereotyped, Random or Ensemble.
         name: what the record calls it.
     """
 
-    family = "baseline"
-    revision = commit = max_tokens = preset = next_sentence_head = tokenizer = None
+    preset: str | None = None
+    max_tokens: int | None = None
 
-    def __init__(self, rule, name):
-        self.rule, self.name = rule, name
+    def __init__(self, rule: Rule, name: str):
+        self.rule, self.source = rule, NoModel(name)
 
-    @property
-    def source(self):
-        """What the record names as the model: the baseline itself."""
-        return self
-
-    def method(self, task):
+    def method(self, task: str) -> Rule:
         """The rule, in every task."""
         return self.rule
 
-    def fallback(self, task):
+    def fallback(self, task: str) -> None:
         """There is no other default to fall back from."""
         return None
 
-    def unanswerable(self, data):
+    def unanswerable(self, data: Data) -> dict[str, str]:
         """The data sets whose task the rule does not know, of {name: rows}: {name: the reason}.
 
         Raises:
-            ValueError: if those are all data sets.
+            Refusal: if those are all data sets.
         """
         tasks = {name: read_example(rows[0]).task for name, rows in data.items()}
         known = getattr(self.rule, "tasks", tasks.values())
         refused = {
-            name: f"{self.name.partition('=')[0]} has no rule for {task}: score {' or '.join(known)}."
+            name: f"{self.source.name.partition('=')[0]} has no rule for {task}: score {' or '.join(known)}."
             for name, task in tasks.items()
             if task not in known
         }
@@ -186,27 +217,31 @@ class Baseline:
             raise Refusal(next(iter(refused.values())))
         return refused
 
-    def plan_all(self, data):
+    def plan_all(self, data: Data) -> dict[str, Job]:
         """{config: its Job}, of {config: rows}; nothing is left to be read in them.
 
         Raises:
-            OSError, ValueError: as the rule.
+            OSError, Refusal: as the rule.
         """
-        return {
-            config: Job([[Recipe((), partial(_known, score)) for score in of_row] for of_row in scores], [], [])
-            for config, scores in self.rule.scores(data).items()
-        }
+        jobs = {}
+        for config, scores in self.rule.scores(data).items():
+            jobs[config] = Job(list(map(_known_already, scores)), [], [])
+        return jobs
 
-    def unscorable(self, dataset):
+    def unscorable(self, dataset: Rows) -> dict[int, str]:
         """The rows that it refuses: none."""
         return {}
 
-    def evaluating(self, heads):
+    def evaluating(self, heads: Iterable[str]) -> AbstractContextManager[None]:
         """There is no model to put in evaluation mode."""
         return nullcontext()
 
+    def log_probs(self, units: Sequence[Sequence[Row]]) -> Values:
+        """There is nothing to be read, and no batch holds a row."""
+        raise NotImplementedError(f"{self.source.name} asks no model.")
 
-def load_baseline(text, seed=0):
+
+def load_baseline(text: str, seed: int = 0) -> Baseline:
     """The Baseline that a text names.
 
     Args:
@@ -214,75 +249,95 @@ def load_baseline(text, seed=0):
         seed: of the random one.
 
     Raises:
-        ValueError: if it names no baseline.
+        Refusal: if it names no baseline.
     """
     name, _, value = text.removeprefix(PREFIX).partition("=")
-    files = tuple(value.split(","))
-    rules = {"ideal": Ideal, "stereotyped": Stereotyped, "random": partial(Random, seed)}
+    rules: dict[str, Rule] = {"ideal": Ideal(), "stereotyped": Stereotyped(), "random": Random(seed)}
     if name in rules and not value:
-        return Baseline(rules[name](), text)
-    if name == "ensemble" and len(files) == 3:
-        return Baseline(Ensemble(files), text)
+        return Baseline(rules[name], text)
+    if name == "ensemble" and value.count(",") == 2:
+        first, second, third = value.split(",")
+        return Baseline(Ensemble((first, second, third)), text)
     raise Refusal(
         f"{text!r} is no baseline: choose {PREFIX}ideal, {PREFIX}stereotyped, {PREFIX}random, "
         f"{PREFIX}sentiment=MODEL or {PREFIX}ensemble=GPT2-LARGE,BERT-LARGE-CASED,GPT2-MEDIUM (three prediction files)."
     )
 
 
-def is_baseline(text):
+def is_baseline(text: object) -> bool:
     """Whether a text, such as "baseline:ideal", is meant to name a baseline."""
     return str(text).startswith(PREFIX)
 
 
-def sentiment_model(text):
+def sentiment_model(text: object) -> str | None:
     """The model that "baseline:sentiment=MODEL" names; None for any other text."""
     prefix = f"{PREFIX}sentiment="
     return str(text).removeprefix(prefix) or None if str(text).startswith(prefix) else None
 
 
-def _known(score, values):
-    """A Recipe's combine: a score that is known already."""
+def _known_already(scores: Sequence[float]) -> list[Recipe]:
+    """Recipes of scores that are known without reading anything."""
+    return [Recipe((), partial(_known, score)) for score in scores]
+
+
+def _known(score: float, values: Values) -> float:
     return score
 
 
-def _ranked(row, preferred):
+def _ranked(row: Mapping[str, Any], preferred: str) -> list[float]:
     """Scores of a row's options: the preferred label, the other related one, the unrelated one."""
     return [
         PREFERRED if label == preferred else UNRELATED if label == "unrelated" else OTHER for label in gold_labels(row)
     ]
 
 
-def _every_other(data):
-    """The (config, i) of every other row of each target term of a language, its tasks one after the other."""
-    walks = defaultdict(list)
-    for config, rows in data.items():
-        for i, row in enumerate(rows):
-            walks[row["target"]].append((config, i))
-    chosen, balance = set(), Counter()
-    # The terms with few examples first: half an example of theirs weighs most, and the others can make up for it.
-    for walk in sorted(walks.values(), key=len):
-        leaning = _leaning(walk, data)
-        first = sum(balance[table] * lean for table, lean in leaning.items()) > 0
-        chosen.update(walk[first::2])
-        for table, lean in leaning.items():
-            balance[table] += -lean if first else lean
+def _every_other(data: Data) -> set[tuple[str, int]]:
+    """The (config, index) of the rows of a language in which the stereotype is preferred.
+
+    Those are every other row of each target term, its tasks one after the other. A term with an odd number of rows is
+    half an example off, to one side or the other; which, is chosen such that the terms make up for one another.
+    """
+    chosen: set[tuple[str, int]] = set()
+    balance: dict[Table, float] = defaultdict(float)  # how far every table is from 50 so far
+    # The terms with few rows first: half an example of theirs weighs most, and the others can make up for it.
+    for walk in sorted(_walks(data).values(), key=len):
+        shift = _shift(walk, data)
+        too_high = sum(balance[table] * shift[table] for table in shift) > 0
+        chosen.update(walk[1::2] if too_high else walk[0::2])
+        for table in shift:
+            balance[table] += -shift[table] if too_high else shift[table]
     return chosen
 
 
-def _leaning(walk, data):
-    """How far a term's ss is from 50 in every table it enters, if the first example of its walk is chosen."""
-    signs, counts = Counter(), Counter()
+def _walks(data: Data) -> dict[str, Walk]:
+    """The rows of each target term, in the order of the data."""
+    walks: dict[str, Walk] = defaultdict(list)
+    for config, rows in data.items():
+        for i, row in enumerate(rows):
+            walks[row["target"]].append((config, i))
+    return walks
+
+
+def _shift(walk: Walk, data: Data) -> dict[Table, float]:
+    """How far a term's ss is from 50 in every table that it enters, if the first row of its walk is chosen."""
+    signs: Counter[Table] = Counter()
+    counts: Counter[Table] = Counter()
     for place, (config, i) in enumerate(walk):
-        for table in ((config, None), (config, data[config][i]["bias_type"]), (None, None)):
+        for table in _tables_of(config, data[config][i]):
             signs[table] += -1 if place % 2 else 1
             counts[table] += 1
     return {table: sign / counts[table] for table, sign in signs.items()}
 
 
-def _languages(data):
-    """The configs of each language together, pairs apart."""
-    groups = defaultdict(list)
-    for config in data:
+def _tables_of(config: str, row: Mapping[str, Any]) -> tuple[Table, Table, Table]:
+    """The tables that a row counts in: of its config, of its bias type in that, and of everything."""
+    return (config, None), (config, row["bias_type"]), (None, None)
+
+
+def _by_language(data: Data) -> list[dict[str, Rows]]:
+    """The data of each language, its configs together, pairs apart."""
+    groups: dict[tuple[str, bool], dict[str, Rows]] = defaultdict(dict)
+    for config, rows in data.items():
         _, language = split_config(config)
-        groups[language, asked_as(config) == PAIRS].append(config)
-    return groups.values()
+        groups[language, asked_as(config) == PAIRS][config] = rows
+    return list(groups.values())

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from stereoset_scoring.planning.job import Job
 from stereoset_scoring.planning.rows import Row, Values
@@ -24,7 +24,8 @@ class Rows(Protocol):
 class Named(Protocol):
     """What a task is scored by: a method, or a baseline's rule; a dataclass, whose fields are its options."""
 
-    name: ClassVar[str]
+    @property
+    def name(self) -> str: ...
 
 
 class Origin(Protocol):

@@ -307,7 +307,8 @@ class Scorer:
     def _recipes(self, dataset: Rows) -> list[list[Recipe]]:
         """recipes[i][j] of option j of row i, such that the model can read them."""
         examples = [read_example(row) for row in dataset]
-        methods = {task: self.method(task) for task in dict.fromkeys(example.task for example in examples)}
+        tasks = dict.fromkeys(example.task for example in examples)
+        methods = {task: self.method(task) for task in tasks}
         return [self._recipes_of(example, methods[example.task]) for example in examples]
 
     def _recipes_of(self, example: Example, method: Method) -> list[Recipe]:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from stereoset_scoring.planning.rows import Row
 from stereoset_scoring.refusal import Refusal
 
 
@@ -39,7 +38,7 @@ def tables_of(model: Any) -> Tables:
     )
 
 
-def tables_for(rows: Sequence[Row]) -> Tables:
+def tables_for(rows: Sequence[Any]) -> Tables:
     """The Tables that some rows need."""
     return Tables(
         _above(row.ids for row in rows),
@@ -49,11 +48,11 @@ def tables_for(rows: Sequence[Row]) -> Tables:
     )
 
 
-def _tokens_read(row: Row) -> list[int]:
+def _tokens_read(row: Any) -> list[int]:
     return [token for _, token in row.reads]
 
 
-def check_fit(rows: Sequence[Row], model_of: Callable[[str], Any], name: str) -> None:
+def check_fit(rows: Sequence[Any], model_of: Callable[[str], Any], name: str) -> None:
     """Refuse rows that ask of a model what it does not hold: the tokenizer is not the model's.
 
     What counts is what the rows hold, not all that the tokenizer could give: many a checkpoint has tokens that nothing

@@ -4,16 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from stereoset_scoring.planning.rows import Row
 from stereoset_scoring.questions.tokens import start_of
 from stereoset_scoring.refusal import Refusal
-
-if TYPE_CHECKING:
-    from stereoset_scoring.engines.seq2seq import Seq2SeqEngine
 
 Closeness = Callable[[Sequence[float], Sequence[float]], bool]
 
@@ -50,7 +47,7 @@ def longest_side(config: Any, side: str) -> int | None:
 
 
 @torch.no_grad()
-def tried_sharing(engine: "Seq2SeqEngine", encoder: int, decoder: int) -> Sharing:
+def tried_sharing(engine: Any, encoder: int, decoder: int) -> Sharing:
     """How much the rows of a batch may share such that none has other numbers for it: a Sharing.
 
     Tried on four made-up rows, two of them of equal lengths and one as long as said, against the model's own pass over
@@ -78,9 +75,7 @@ def tried_sharing(engine: "Seq2SeqEngine", encoder: int, decoder: int) -> Sharin
     return Sharing.PASSES
 
 
-def _shares(
-    engine: "Seq2SeqEngine", level: Sharing, rows: Sequence[Row], alone: Sequence[list[float]], close: Closeness
-) -> bool:
+def _shares(engine: Any, level: Sharing, rows: Sequence[Row], alone: Sequence[list[float]], close: Closeness) -> bool:
     """Whether rows that share as much as a level says have the values that each has alone."""
     engine.sharing = level
     values = engine._log_probs(rows)
@@ -94,7 +89,7 @@ def _shares(
         engine.pad_token_id = filler
 
 
-def _values_alone(engine: "Seq2SeqEngine", row: Row) -> list[float]:
+def _values_alone(engine: Any, row: Row) -> list[float]:
     """The values of a row in a pass of its own; refuses a model that gives none, or more than there are inputs."""
     what = f"{type(engine.model).__name__} in {str(engine.model.dtype).removeprefix('torch.')}"
     try:
@@ -114,7 +109,7 @@ def _values_alone(engine: "Seq2SeqEngine", row: Row) -> list[float]:
     return values
 
 
-def _check_promises(engine: "Seq2SeqEngine", row: Row, values: Sequence[float]) -> None:
+def _check_promises(engine: Any, row: Row, values: Sequence[float]) -> None:
     """Refuse a model that is not what the family of encoder-decoders promises, by a row and its values."""
     name, close = type(engine.model).__name__, _closeness(engine.model, HALF_ALONE)
     if not close(engine._log_probs([row])[0], values):
@@ -133,7 +128,7 @@ def _check_promises(engine: "Seq2SeqEngine", row: Row, values: Sequence[float]) 
             )
 
 
-def _made_up_rows(engine: "Seq2SeqEngine", longest_encoder: int, longest_decoder: int) -> list[Row]:
+def _made_up_rows(engine: Any, longest_encoder: int, longest_decoder: int) -> list[Row]:
     """Four rows, the first two of equal lengths, that read eight tokens at every position of the decoder."""
     config, size = engine.model.config, engine.model.get_input_embeddings().weight.shape[0]
     count = min(size, 95) - 5  # of tokens that are special nowhere

@@ -4,11 +4,15 @@ import hashlib
 import random
 import re
 from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 
 from stereoset_scoring.refusal import Refusal
+
+Document = TypeVar("Document")
 
 
 @dataclass(frozen=True)
@@ -31,10 +35,10 @@ class Pairs:
         seed: draws the sentences from elsewhere.
 
     Raises:
-        ValueError: if fewer than two documents have two sentences.
+        Refusal: if fewer than two documents have two sentences.
     """
 
-    def __init__(self, documents, seed=0):
+    def __init__(self, documents: Iterable[Sequence[str]], seed: int = 0):
         documents = [document for document in documents if len(document) > 1]
         if len(documents) < 2:
             raise Refusal(
@@ -49,23 +53,23 @@ class Pairs:
         # Every document before it has a last sentence, which begins no pair.
         self._first_places = [start - n for n, start in enumerate(self.starts)]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return 2 * self._first_places[-1]
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: int) -> Pair:
         place, negative = divmod(index, 2)
         document = bisect_right(self._first_places, place) - 1
         first = place + document
         second = self._elsewhere(place, document) if negative else first + 1
         return Pair(self.sentences[first], self.sentences[second], not negative)
 
-    def _elsewhere(self, place, document):
+    def _elsewhere(self, place: int, document: int) -> int:
         start, stop = self.starts[document : document + 2]
         drawn = random.Random(f"{self.seed}-{place}").randrange(len(self.sentences) - (stop - start))
         return drawn if drawn < start else drawn + stop - start
 
     @property
-    def fingerprint(self):
+    def fingerprint(self) -> str:
         """sha256, as hex, over sentences, documents and seed."""
         digest = hashlib.sha256(f"{self.seed} {self.starts}".encode())
         for sentence in self.sentences:
@@ -73,7 +77,9 @@ class Pairs:
         return digest.hexdigest()
 
 
-def read_documents(corpus, config=None, split="train", column="text", limit=None):
+def read_documents(
+    corpus: str | Path, config: str | None = None, split: str = "train", column: str = "text", limit: int | None = None
+) -> list[str]:
     """Texts of the documents of a corpus.
 
     Args:
@@ -90,7 +96,7 @@ def read_documents(corpus, config=None, split="train", column="text", limit=None
     """
     path = Path(corpus)
     if path.is_file():
-        texts = (block for block in re.split(r"\n\s*\n", _text_of(path)) if block.strip())
+        texts: Iterable[str] = (block for block in re.split(r"\n\s*\n", _text_of(path)) if block.strip())
     elif path.is_dir():
         files = sorted(path.rglob("*.txt"))
         if not files:
@@ -104,7 +110,7 @@ def read_documents(corpus, config=None, split="train", column="text", limit=None
     return list(islice(texts, limit))
 
 
-def _text_of(path):
+def _text_of(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -121,7 +127,7 @@ def _data_set(corpus, config, split):
         raise Refusal(f"{corpus} cannot be loaded ({reason}): give another config or split, or a file.") from error
 
 
-def split_sentences(text, language):
+def split_sentences(text: str, language: str) -> list[str]:
     """The sentences of a text, with single spaces between their words.
 
     Args:
@@ -133,7 +139,7 @@ def split_sentences(text, language):
     return [" ".join(sentence.split()) for sentence in segment(language, text) if not sentence.isspace()]
 
 
-def hold_out(documents, share, seed):
+def hold_out(documents: Sequence[Document], share: float, seed: int) -> tuple[list[Document], list[Document]]:
     """(documents to learn from, documents held out), each in their order; at least two are held out.
 
     Args:

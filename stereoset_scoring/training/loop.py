@@ -2,12 +2,15 @@
 
 import json
 import shutil
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import torch
+from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader
 from tqdm.auto import tqdm
@@ -25,7 +28,10 @@ from stereoset_scoring.files.store import write_json
 from stereoset_scoring.methods.next_sentence import NextSentence
 from stereoset_scoring.questions.tokens import Tokenizer
 from stereoset_scoring.refusal import Refusal
+from stereoset_scoring.training.corpus import Pair, Pairs
 from stereoset_scoring.training.settings import Settings
+
+Batch = tuple[dict[str, torch.Tensor], torch.Tensor]  # the model's inputs, and the classes (B,)
 
 
 class Progress:
@@ -37,19 +43,21 @@ class Progress:
         train_loss: sum over the pairs that this process learnt from since then, in nats.
     """
 
-    def __init__(self):
-        self.step, self.history, self.train_loss = 0, [], 0.0
+    def __init__(self) -> None:
+        self.step = 0
+        self.history: list[dict[str, float]] = []
+        self.train_loss: float | torch.Tensor = 0.0  # a tensor on its device, which nobody waits for, until it is read
 
     @property
-    def best(self):
+    def best(self) -> dict[str, float] | None:
         """The measurement with the highest accuracy, the lowest loss among equals; None before the first."""
         return max(self.history, key=lambda one: (one["accuracy"], -one["loss"]), default=None)
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """What a checkpoint keeps."""
         return {**vars(self), "train_loss": float(self.train_loss)}
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go back to what a checkpoint kept."""
         vars(self).update(state)
 
@@ -59,15 +67,15 @@ class Collate:
 
     Args:
         tokenizer: a hub tokenizer.
-        spec: the head's HeadSpec.
+        spec: how the head is trained.
         max_length: tokens of a pair; the rest is cut.
     """
 
-    def __init__(self, tokenizer, spec, max_length):
+    def __init__(self, tokenizer: Any, spec: HeadSpec, max_length: int):
         self.tokenizer, self.spec, self.max_length = Tokenizer(tokenizer), spec, max_length
         self.method = NextSentence(**spec.options)
 
-    def __call__(self, pairs):
+    def __call__(self, pairs: Sequence[Pair]) -> Batch:
         rows = [self.method.pair(pair.first, pair.second, self.tokenizer, self.max_length) for pair in pairs]
         filler = self.tokenizer.hub.pad_token_id or 0  # any id will do, since padding is masked
         inputs = {
@@ -75,12 +83,18 @@ class Collate:
             "attention_mask": pad([[1] * len(ids) for ids, _ in rows], 0, "cpu"),
         }
         if rows[0][1] is not None:
-            inputs["token_type_ids"] = pad([segments for _, segments in rows], 0, "cpu")
+            inputs["token_type_ids"] = pad([segments or () for _, segments in rows], 0, "cpu")
         follows = self.spec.follows
         return inputs, torch.tensor([follows if pair.follows else 1 - follows for pair in pairs])
 
 
-def new_model(name, pooling=None, seed=0, revision=None, trust_remote_code=False):
+def new_model(
+    name: str | Path,
+    pooling: str | None = None,
+    seed: int = 0,
+    revision: str | None = None,
+    trust_remote_code: bool = False,
+) -> tuple[NextSentenceModel, Any, list[str]]:
     """(NextSentenceModel with a new head, hub tokenizer, names of the weights that the checkpoint lacks).
 
     Args:
@@ -92,7 +106,7 @@ def new_model(name, pooling=None, seed=0, revision=None, trust_remote_code=False
         trust_remote_code: whether code that comes with the checkpoint may run.
 
     Raises:
-        ValueError: if the checkpoint lacks more than a pooler, or is an encoder-decoder.
+        Refusal: if the checkpoint lacks more than a pooler, or is an encoder-decoder.
         OSError: if there is no such checkpoint within reach.
     """
     torch.manual_seed(seed)
@@ -117,13 +131,13 @@ class Training:
     Writes folder/best and folder/last, which `load_scorer` reads, folder/training.json, and checkpoints.
 
     Args:
-        model: the NextSentenceModel, see `new_model`.
+        model: as `new_model` makes it.
         tokenizer: its hub tokenizer.
-        pairs: Pairs to learn from.
-        held_out: Pairs to measure with.
+        pairs: to learn from.
+        held_out: pairs to measure with.
         accelerator: an accelerate.Accelerator: its processes, devices and mixed precision are used.
         folder: where everything goes.
-        settings: Settings.
+        settings: what else decides the weights.
         fresh: names of weights, beside the head's, that are new and learn at the head's rate.
         measure_every: updates between measurements, each of which leaves a checkpoint.
         measured_pairs: how many pairs to measure with at most.
@@ -134,25 +148,25 @@ class Training:
         report: takes each measurement; called by the main process.
 
     Raises:
-        ValueError: if the folder holds another run, or a batch has fewer pairs than there are processes.
+        Refusal: if the folder holds another run, or a batch has fewer pairs than there are processes.
     """
 
     def __init__(
         self,
-        model,
-        tokenizer,
-        pairs,
-        held_out,
-        accelerator,
-        folder,
-        settings=Settings(),
-        fresh=(),
-        measure_every=1000,
-        measured_pairs=10_000,
-        workers=0,
-        resume=False,
-        origin=None,
-        report=lambda measured: None,
+        model: NextSentenceModel,
+        tokenizer: Any,
+        pairs: Pairs,
+        held_out: Pairs,
+        accelerator: Any,
+        folder: str | Path,
+        settings: Settings = Settings(),
+        fresh: Collection[str] = (),
+        measure_every: int = 1000,
+        measured_pairs: int = 10_000,
+        workers: int = 0,
+        resume: bool = False,
+        origin: Mapping[str, Any] | None = None,
+        report: Callable[[dict[str, float]], None] = lambda measured: None,
     ):
         self.folder, self.settings, self.pairs, self.tokenizer = Path(folder), settings, pairs, tokenizer
         make_first_calls()
@@ -176,7 +190,7 @@ class Training:
         if checkpoints:
             accelerator.load_state(str(checkpoints[-1]))
 
-    def run(self):
+    def run(self) -> list[dict[str, float]]:
         """Train to the end; the measurements, see Progress."""
         progress, settings = self.progress, self.settings
         batches = self._loader(self.pairs, _Plan(self._plan))
@@ -196,7 +210,7 @@ class Training:
                     self._save()
         return progress.history
 
-    def _update(self, batches):
+    def _update(self, batches: Iterator[Batch]) -> None:
         """One step of the optimizer, on this process's share of settings.batch_size pairs."""
         passes = len(self._split(self._share(range(self.settings.batch_size))))
         for n in range(1, passes + 1):
@@ -212,7 +226,7 @@ class Training:
         self.optimizer.zero_grad()
 
     @torch.no_grad()
-    def _measure(self):
+    def _measure(self) -> None:
         """Loss and accuracy on the held-out pairs, noted in the history; the best model so far is kept."""
         progress = self.progress
         model = self.accelerator.unwrap_model(self.model)  # not the wrapper, which waits for the other processes
@@ -240,7 +254,7 @@ class Training:
             if progress.best is measured:
                 self._save_model("best")
 
-    def _save(self):
+    def _save(self) -> None:
         """A checkpoint, in the place of the one before it; at the end also the model."""
         name = f"step-{self.progress.step:09d}"
         checkpoints = self.folder / "checkpoints"
@@ -256,19 +270,19 @@ class Training:
             self._write_record()
         self.accelerator.wait_for_everyone()
 
-    def _save_model(self, name):
+    def _save_model(self, name: str) -> None:
         partial = self.folder / f"{name}.partial"
         shutil.rmtree(partial, ignore_errors=True)
         save_trained_head(partial, self.accelerator.unwrap_model(self.model), self.tokenizer)
         shutil.rmtree(self.folder / name, ignore_errors=True)
         partial.rename(self.folder / name)
 
-    def _write_record(self):
+    def _write_record(self) -> None:
         progress = self.progress
         record = {"run": self.run_record, "updates": self.steps, "history": progress.history, "best": progress.best}
         write_json(self.folder / "training.json", record)
 
-    def _check_folder(self, resume):
+    def _check_folder(self, resume: bool) -> None:
         """Refuse to mix two runs in one folder."""
         record = self.folder / "training.json"
         if not record.exists():
@@ -288,32 +302,31 @@ class Training:
             self.folder.mkdir(parents=True, exist_ok=True)
             write_json(record, {"run": self.run_record, "updates": self.steps, "history": [], "best": None})
 
-    def _groups(self, model, fresh):
+    def _groups(self, model: nn.Module, fresh: Collection[str]) -> list[dict[str, Any]]:
         """The optimizer's groups: the core, and what is new."""
-        new = {name for name, _ in model.named_parameters() if name.startswith("nsp_head.") or name in set(fresh)}
-        return [
-            {
-                "params": [weights for name, weights in model.named_parameters() if (name in new) == is_new],
-                "lr": self.settings.head_learning_rate if is_new else self.settings.learning_rate,
-            }
-            for is_new in (False, True)
-        ]
+        core: list[torch.Tensor] = []
+        new: list[torch.Tensor] = []
+        for name, weights in model.named_parameters():
+            is_new = name.startswith("nsp_head.") or name in fresh
+            (new if is_new else core).append(weights)
+        settings = self.settings
+        return [{"params": core, "lr": settings.learning_rate}, {"params": new, "lr": settings.head_learning_rate}]
 
-    def _plan(self):
+    def _plan(self) -> Iterator[Sequence[int]]:
         """This process's batches of indices of pairs, to the end: a permutation for every epoch, one after another."""
         size = self.settings.batch_size
         indices = _permutations(len(self.pairs), self.settings.seed, self.progress.step * size)
         for _ in range(self.progress.step, self.steps):
             yield from self._split(self._share(list(islice(indices, size))))
 
-    def _share(self, indices):
+    def _share(self, indices: Sequence[int]) -> Sequence[int]:
         return indices[self.rank :: self.world]
 
-    def _split(self, indices):
+    def _split(self, indices: Sequence[int]) -> list[Sequence[int]]:
         at_once = self.settings.pairs_at_once
         return [indices[start : start + at_once] for start in range(0, len(indices), at_once)]
 
-    def _loader(self, pairs, plan):
+    def _loader(self, pairs: Any, plan: Any) -> Iterator[Batch]:
         """An iterator over batches of pairs, as `Collate` makes them."""
         return iter(
             DataLoader(
@@ -325,7 +338,7 @@ class Training:
             )
         )
 
-    def _to_device(self, batch):
+    def _to_device(self, batch: Batch) -> Batch:
         inputs, classes = batch
         device = self.accelerator.device
         return {name: tensor.to(device) for name, tensor in inputs.items()}, classes.to(device)
@@ -334,14 +347,14 @@ class Training:
 class _Plan:
     """An iterable from a generator function: unlike a list it is made as it is read."""
 
-    def __init__(self, generate):
+    def __init__(self, generate: Callable[[], Iterator[Sequence[int]]]):
         self.generate = generate
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Sequence[int]]:
         return self.generate()
 
 
-def _permutations(count, seed, start):
+def _permutations(count: int, seed: int, start: int) -> Iterator[int]:
     """Numbers below count without end, in a new order every time round, from a position on."""
     around, position = divmod(start, count)
     while True:

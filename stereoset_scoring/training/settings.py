@@ -36,16 +36,17 @@ class Settings:
     max_norm: float = 1.0
     seed: int = 0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "pairs_at_once", "max_length"):
             if getattr(self, name) <= 0:
                 raise Refusal(f"{name} cannot be {getattr(self, name)}: give more than 0.")
 
-    def steps(self, pairs):
+    def steps(self, pairs: int) -> int:
         """How many updates a corpus of so many pairs gets."""
-        return min(math.ceil(self.epochs * pairs / self.batch_size), self.max_steps or math.inf)
+        steps = math.ceil(self.epochs * pairs / self.batch_size)
+        return min(steps, self.max_steps) if self.max_steps else steps
 
-    def share_of_rate(self, step, steps):
+    def share_of_rate(self, step: int, steps: int) -> float:
         """What part of the full learning rates an update gets, counted from 0: a linear rise, then a linear fall."""
         warm_up = min(self.warm_up, steps // 10)
         return (step + 1) / warm_up if step < warm_up else (steps - step) / (steps - warm_up)

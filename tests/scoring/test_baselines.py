@@ -16,6 +16,7 @@ from stereoset_scoring import load_scorer
 from stereoset_scoring.baselines import ENSEMBLE_WEIGHTS, Ensemble, Ideal, Random, Stereotyped, load_baseline
 from stereoset_scoring.engines.classifiers import negative_class
 from stereoset_scoring.reading import score_here
+from stereoset_scoring.roles import Origin, Scores
 from stereoset_scoring.sample import load_sample
 
 TASKS = ("intrasentence", "intersentence")
@@ -326,3 +327,11 @@ def test_a_baselines_scores_are_no_probabilities(run_score, capsys):
     with pytest.raises(SystemExit):
         run_score("--model", "baseline:ideal", "--scale", "probability", capsys=capsys)
     assert "leave --scale out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["ideal", "stereotyped", "random"])
+def test_a_baseline_answers_all_that_a_run_asks_of_a_scorer(name, scorer_of):
+    asked = {one for one in vars(Scores) if not one.startswith("_")}
+    for scorer in (load_baseline(f"baseline:{name}"), scorer_of("bert")):
+        assert {one for one in asked if not hasattr(scorer, one)} == set()
+        assert {one for one in vars(Origin) if not one.startswith("_") and not hasattr(scorer.source, one)} == set()

@@ -1,15 +1,18 @@
 """The table of methods: every one runs where it is defined, and is refused with a reason everywhere else."""
 
 import re
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 import pytest
 import torch
 from transformers import BartConfig, BartForConditionalGeneration
 
 from stereoset_scoring import load_scorer
+from stereoset_scoring.methods.method import Method
+from stereoset_scoring.methods.pseudo_likelihood import PLL
+from stereoset_scoring.methods.reductions import mean_log
 from stereoset_scoring.methods.registry import METHODS, PRESETS, check_options, choose_method, methods_table
-from stereoset_scoring.questions.examples import as_pair
+from stereoset_scoring.questions.examples import as_pair, read_example
 
 TINY = {"masked": "bert", "permutation": "xlnet", "causal": "gpt2", "seq2seq": "t5"}
 SHORT = {"permutation": {"passage": "It was calm."}}  # the released passage takes seconds
@@ -252,3 +255,21 @@ def test_example_without_a_context_is_a_pair_or_refused(scorer_of, row):
 def test_pair_without_a_differing_token_is_refused_by_name(scorer_of, row):
     with refused("'e-0'", "'e'", "no token to read"):
         scorer_of("bert", method="differing_tokens").score([row("", ["He is kind.", "He is kind."])])
+
+
+def test_reduction_of_a_subclass_is_its_own(scorer_of, intrasentence):
+    @dataclass(frozen=True)
+    class MeanPLL(PLL):
+        reduce = staticmethod(mean_log)
+
+    tokenizer = scorer_of("bert").source.tokenizer
+    (recipe, *_) = MeanPLL().recipes(read_example(intrasentence[0]), tokenizer)
+    assert recipe.combine([[-1.0], [-3.0]]) == -2.0
+
+
+def test_a_method_without_recipes_is_none():
+    class Nothing(Method):
+        name, source = "nothing", "nobody"
+
+    with pytest.raises(TypeError, match="recipes"):
+        Nothing()
