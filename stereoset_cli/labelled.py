@@ -50,12 +50,15 @@ def take_apart(word: str) -> tuple[str, str, Path]:
     Raises:
         Refusal: if the word is not laid out so.
     """
-    name, separator, path = word.partition("=")
-    if not separator or Path(word).exists():
+    if Path(word).exists():
         return "", "", Path(word)
-    name, _, language = name.partition(":")
+    label, _, path = word.partition("=")
+    name, _, language = label.partition(":")
     if not name or not path:
-        raise Refusal(f"{printable(word)!r} is not NAME=PATH or NAME:LANGUAGE=PATH: say what to call the scores.")
+        raise Refusal(
+            f"{printable(word)!r} is not NAME=PATH or NAME:LANGUAGE=PATH, nor a file or folder: "
+            "say what to call the scores, and where they are."
+        )
     if language and language not in LANGUAGES:
         raise Refusal(f"{printable(word)!r} names the language {language!r}: choose one of {', '.join(LANGUAGES)}.")
     try:

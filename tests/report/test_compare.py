@@ -255,7 +255,8 @@ def test_runs_that_call_themselves_the_same_are_told_apart_by_their_folders(ster
         ("a=", "is not NAME=PATH"),
         ("a:xx=x.json", "names the language 'xx': choose one of en, de"),
         ("\x1b[2J=x.json", "'\\x1b[2J' is no label"),
-        ("nowhere", "No such file"),
+        ("nowhere", "nor a file or folder"),
+        ("a=nowhere", "No such file"),
     ],
 )
 def test_what_is_no_input_is_refused_in_a_line(stereoset, word, message):
