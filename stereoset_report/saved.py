@@ -45,7 +45,7 @@ class Saved:
     signature: str = ""
 
 
-def read_saved(path, language="en", split="validation", data_dir=None, data_file=None):
+def read_saved(path, language="en", split="validation", data_dir=None, data_file=None, whole=False):
     """The Saved scores of a prediction file or of the output folder of a run.
 
     Args:
@@ -54,6 +54,7 @@ def read_saved(path, language="en", split="validation", data_dir=None, data_file
         split: of a file; a run's record says it.
         data_dir: a mirror of the upstream files, instead of the network.
         data_file: the file of the examples that were scored, where it was one's own; a run's record says where it was.
+        whole: whether to give more of the rows than what the metric needs of them.
 
     Raises:
         OSError: if there is no such file.
@@ -68,7 +69,7 @@ def read_saved(path, language="en", split="validation", data_dir=None, data_file
     for name, by_id in by_config.items():
         config = config_name(name, language) if name in CONTEXT_TASKS else name
         try:
-            rows = load_rows(config, split, data_dir) if own is None else _rows_of(own, config)
+            rows = load_rows(config, split, data_dir, whole) if own is None else _rows_of(own, config)
             parts[config] = align(by_id, rows, partial=partial is not None)
         except Refusal as error:
             raise Refusal(f"{scores}, {name!r}: {error}") from error
