@@ -1,0 +1,80 @@
+"""A page about runs that opens anywhere, offline: numbers, figures, items, in one file of HTML. No torch.
+
+stereoset report runs/bert runs/gpt2 --output report.html
+stereoset report runs/* --output leaderboard.html --figures figures
+"""
+
+import argparse
+from pathlib import Path
+
+from stereoset_cli.arguments import Formatter
+from stereoset_cli.compare import count
+from stereoset_cli.ending import run
+from stereoset_cli.labelled import HELP, read_labelled
+from stereoset_cli.table import share
+from stereoset_cli.telling import say
+from stereoset_metric.compute_score import AVERAGES, TIES
+from stereoset_report.comparison import Manner
+from stereoset_report.resampling import Resampling
+from stereoset_scoring.files.finished import RECORD
+
+
+def main() -> None:
+    """Scores, numbers, page."""
+    from stereoset_report.page.build import build, find_terms
+    from stereoset_report.page.content import make_content
+    from stereoset_report.page.figures import drawings, write
+
+    args = parse_args()
+    models = read_labelled(within(args.scores), args.split, args.data_dir, args.data_file, whole=True)
+    manner = Manner(args.average, args.ties, Resampling(args.confidence_level, args.resamples, args.seed))
+    content = make_content(models, manner, args.baseline)
+    figures = drawings(content, find_terms(models, content, manner))
+    args.output.parent.mkdir(parents=True, exist_ok=True)
+    args.output.write_text(build(content, figures, args.confidence_level, args.title), encoding="utf-8")
+    say(f"{args.output}: {len(content.runs)} runs, {len(figures)} figures.")
+    if args.figures:
+        args.figures.mkdir(parents=True, exist_ok=True)
+        for figure in figures:
+            say(*map(str, write(figure, args.figures)))
+
+
+def within(words: list[str]) -> list[str]:
+    """The words, and instead of a folder that holds runs, these: {folder}/*/run.json."""
+    found: list[str] = []
+    for word in words:
+        folder = Path(word)
+        is_run = not folder.is_dir() or (folder / RECORD).exists() or (folder / "scores.json").exists()
+        found += [word] if is_run else sorted(str(path.parent) for path in folder.glob(f"**/{RECORD}"))
+    return found
+
+
+def parse_args() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=Formatter)
+    scored = parser.add_argument_group("what was scored")
+    scored.add_argument("scores", nargs="+", metavar="[NAME=]PATH", help=f"{HELP}; or a folder of runs")
+    scored.add_argument("--split", choices=("validation", "test"), default="validation", help="of prediction files")
+    scored.add_argument("--data-dir", type=Path, help="a mirror of the upstream files, instead of the network")
+    scored.add_argument("--data-file", type=Path, metavar="FILE", help="the examples of your own that were scored")
+    counted = parser.add_argument_group("how it is counted")
+    counted.add_argument("--baseline", metavar="NAME", help="what the others are set against; default: the first")
+    counted.add_argument("--average", choices=AVERAGES, default="target", help="over target terms or examples")
+    counted.add_argument("--ties", choices=tuple(TIES), default="strict", help="what a tie is worth")
+    counted.add_argument("--confidence-level", type=share, default=0.95, metavar="SHARE", help="of the intervals")
+    counted.add_argument("--resamples", type=count, default=1000, help="how many, for the intervals")
+    counted.add_argument("--seed", type=int, default=0, help="of the resamples")
+    made = parser.add_argument_group("what is made")
+    made.add_argument("--output", type=Path, required=True, metavar="FILE", help="the page, such as report.html")
+    made.add_argument("--figures", type=Path, metavar="DIR", help="the figures too, as SVG, PDF and PNG for papers")
+    made.add_argument("--title", default="StereoSet scores", help="of the page")
+    return parser.parse_args()
+
+
+def door() -> None:
+    """The command."""
+    run(main)
+
+
+if __name__ == "__main__":
+    door()
