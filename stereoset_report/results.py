@@ -35,12 +35,12 @@ def make_results(parts, **options):
         ValueError: as `compute_score`.
     """
     flat = {config: (list(map(flat_reference, rows)), scores) for config, (rows, scores) in parts.items()}
-    return {
-        language: {
-            task: (_pair_numbers if task in PAIR_TASKS else _numbers)(*part, **options) for task, part in some.items()
-        }
-        for language, some in _by_language(flat).items()
-    }
+    results = defaultdict(dict)
+    for language, some in _by_language(flat).items():
+        for task, part in some.items():
+            numbers = _pair_numbers if task in PAIR_TASKS else _numbers
+            results[language][task] = numbers(*part, **options)
+    return dict(results)
 
 
 def _by_language(parts):

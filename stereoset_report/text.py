@@ -46,7 +46,8 @@ def render(results, title, signature=None, partial=None, alarms=None, notes=(), 
     stamp = f"  PARTIAL: {partial}" if partial else ""
     lines = []
     for language, tasks in results.items():
-        intervals = [name for name in DIFFERENCES if any(f"{name}_low" in groups[ALL] for groups in tasks.values())]
+        given = set().union(*(groups[ALL] for groups in tasks.values()))
+        intervals = [name for name in DIFFERENCES if f"{name}_low" in given]
         columns = [*COLUMNS, *(f"{name} interval" for name in intervals)]
         blocks = [_block(task, groups, intervals) for task, groups in tasks.items()]
         lines += ["", f"{title}, {language}{stamp}", *_table([("task", "bias type", columns)], blocks, width)]
@@ -88,13 +89,18 @@ def _table(header, blocks, width):
     count = len(rows[0][2])
     labels, cells = [LABEL, LABEL], [NUMBER if i < len(COLUMNS) else INTERVAL for i in range(count)]
     if width is not None and sum(labels) + sum(cells) > width:
-        labels = [max(len(row[i]) for row in rows) + GAP for i in range(2)]
-        cells = [max(len(row[2][i]) for row in rows) + GAP for i in range(count)]
+        labels = _widths([row[:2] for row in rows])
+        cells = _widths([row[2] for row in rows])
     lines = []
     for first, last in _parts(cells, None if width is None else width - sum(labels)):
-        shown = [[_line(row, labels, cells, first, last) for row in block] for block in [header, *blocks]]
-        lines += ["", *shown[0], *chain.from_iterable(["", *block] for block in shown[1:])]
+        for block in [header, *blocks]:
+            lines += ["", *(_line(row, labels, cells, first, last) for row in block)]
     return lines[1:]
+
+
+def _widths(rows):
+    """How wide the columns of some rows are, with a gap."""
+    return [max(map(len, column)) + GAP for column in zip(*rows, strict=True)]
 
 
 def _parts(widths, room):

@@ -235,6 +235,6 @@ def option_tokens(example: Example, option: Option, tokenizer: Tokenizer) -> tup
     return tokens, positions, tokens.straddling(border)
 
 
-def matcher(first: Tokens, second: Tokens) -> SequenceMatcher:
+def matcher(first: Tokens, second: Tokens) -> SequenceMatcher[str]:
     """difflib's matcher of two token sequences, special tokens included, as released."""
     return SequenceMatcher(None, list(map(str, first.ids)), list(map(str, second.ids)))

@@ -68,13 +68,13 @@ def computed_tokens(units: Sequence[Unit]) -> tuple[int, int]:
     if rows[0].decoder is None:
         lengths = [unit.tokens for unit in units]
         return sum(lengths), len(lengths) * max(lengths)
-    encoders = [len(ids) for ids in {row.ids for row in rows}]
+    encoders = list(map(len, {row.ids for row in rows}))
     decoders = [row.decoder_tokens for row in rows]
     return sum(encoders) + sum(decoders), _padded_in_passes(encoders) + _padded_in_passes(decoders)
 
 
 def _padded_in_passes(lengths: Sequence[int]) -> int:
-    return sum(len(some) * max(lengths[i] for i in some) for some in in_passes(lengths))
+    return sum(len(some) * max(map(lengths.__getitem__, some)) for some in in_passes(lengths))
 
 
 def _units_by_kind(
@@ -114,7 +114,7 @@ def _sharing(
 def _side_by_side(units: Sequence[Unit], width: int) -> list[Unit]:
     """Packed units joined to units of about equal size: nothing is padded, and no tree sees another."""
     groups = side_by_side([unit.tokens for unit in units], width)
-    return [joined_units([units[i] for i in group]) for group in groups]
+    return [joined_units(list(map(units.__getitem__, group))) for group in groups]
 
 
 def _kind(row: Row) -> Kind:

@@ -45,7 +45,8 @@ def spans(text, pieces, unknown=None):
     """
     # An unknown piece spells anything: a way may be found too soon, so all must be the same, and no white space is.
     folds = _FOLDS[1:] if unknown in pieces else _FOLDS
-    ways = [way for way in (_way(text, pieces, unknown, fold) for fold in folds) if way is not None]
+    found = [_way(text, pieces, unknown, fold) for fold in folds]
+    ways = [way for way in found if way is not None]
     if not ways or ways[0] == _SEVERAL:
         return None
     return ways[0] if unknown not in pieces or all(way == ways[0] for way in ways) else None
@@ -72,9 +73,14 @@ def words(text, pieces, places, mark):
 
 def mark_of(vocabulary):
     """The one of MARKS that most pieces of a vocabulary carry; None if none does."""
-    counts = {mark: sum(len(piece) > len(mark) and _carries(piece, mark) for piece in vocabulary) for mark in MARKS}
+    counts = {mark: _carriers(vocabulary, mark) for mark in MARKS}
     mark = max(counts, key=counts.get)
     return mark if counts[mark] else None
+
+
+def _carriers(vocabulary, mark):
+    """How many pieces carry a mark beside something else."""
+    return sum(len(piece) > len(mark) and _carries(piece, mark) for piece in vocabulary)
 
 
 def _carries(piece, mark):

@@ -62,10 +62,13 @@ def make_plan(asked: Asked, team, scorer, data) -> Plan:
 
 def _without_unscorable(scorer, data):
     """(the data without the examples that the scorer refuses, {config: {id: why}} of those that have any)."""
-    refused = {config: scorer.unscorable(rows) for config, rows in data.items()}
-    kept = {config: [row for i, row in enumerate(rows) if i not in refused[config]] for config, rows in data.items()}
-    left_out = {config: {data[config][i]["id"]: why for i, why in some.items()} for config, some in refused.items()}
-    return kept, {config: some for config, some in left_out.items() if some}
+    kept, left_out = {}, {}
+    for config, rows in data.items():
+        refused = scorer.unscorable(rows)
+        kept[config] = [row for i, row in enumerate(rows) if i not in refused]
+        if refused:
+            left_out[config] = {rows[i]["id"]: why for i, why in refused.items()}
+    return kept, left_out
 
 
 def _describe(asked, team, scorer, jobs, methods):

@@ -6,7 +6,7 @@ import math
 import platform
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from itertools import combinations
+from itertools import combinations, starmap
 from pathlib import Path
 
 import stereoset_scoring
@@ -35,20 +35,23 @@ def model_record(source, heads):
         "family": source.family,
         "next_sentence_head": source.next_sentence_head,
         "chat_template": source.family == "causal" and has_chat_template(source.tokenizer),  # there, and never used
-        "heads": {
-            kind: {
-                "architecture": type(head.engine.model).__name__,
-                "dtype": str(head.engine.model.dtype).removeprefix("torch."),
-                "weights_sha256": head.fingerprint,
-                **head.settings,
-                "devices": devices(head.engine.model),
-                "quantization": quantization(head.engine.model),
-                "shared_prefixes": head.engine.shares_prefixes,
-                "missing": list(head.missing),
-                "unexpected": list(head.unexpected),
-            }
-            for kind, head in ((kind, source.head(kind)) for kind in heads)
-        },
+        "heads": {name: _head_record(source.head(name)) for name in heads},
+    }
+
+
+def _head_record(head):
+    """What was loaded of one head, and how."""
+    model = head.engine.model
+    return {
+        "architecture": type(model).__name__,
+        "dtype": str(model.dtype).removeprefix("torch."),
+        "weights_sha256": head.fingerprint,
+        **head.settings,
+        "devices": devices(model),
+        "quantization": quantization(model),
+        "shared_prefixes": head.engine.shares_prefixes,
+        "missing": list(head.missing),
+        "unexpected": list(head.unexpected),
     }
 
 
@@ -60,7 +63,7 @@ def has_chat_template(tokenizer):
 def devices(model):
     """Names of the devices that a model lies on, "disk" among them."""
     spread = getattr(model, "hf_device_map", {}).values()
-    return sorted({str(one) for one in spread or (parameter.device for parameter in model.parameters())})
+    return sorted(set(map(str, spread or [parameter.device for parameter in model.parameters()])))
 
 
 def quantization(model):
@@ -140,14 +143,14 @@ def identity(record, method, rows, job):
         method, rows, job: as `task_record`.
     """
     model = record["model"]
-    heads = {kind: model["heads"][kind] for kind in sorted({row.head for row in job.rows})}
+    heads = {name: model["heads"][name] for name in sorted(job.heads)}
     return {
         "model": model["name"] if model["commit"] else None,  # a folder may be elsewhere on another machine
         "revision": model["commit"],
         "dtype": ", ".join(head["dtype"] for head in heads.values()),
         "float32": record["float32_matmul_precision"],
         "weights": ", ".join(head["weights_sha256"] for head in heads.values()),
-        **{f"{kind} head": {name: head[name] for name in SETTINGS} for kind, head in heads.items()},
+        **{f"{name} head": _chosen(head, SETTINGS) for name, head in heads.items()},
         "method": method.name,
         "options": changed_options(method),
         "data": data_sha256(rows),
@@ -214,6 +217,10 @@ def signature(record):
     return "|".join(f"{name}:{value}" for name, value in parts.items() if value is not None)
 
 
+def _chosen(mapping, names):
+    return {name: mapping[name] for name in names}
+
+
 def _count(scores, condition):
     """How many examples have two options whose scores meet a condition."""
-    return sum(any(condition(a, b) for a, b in combinations(options, 2)) for options in scores)
+    return sum(any(starmap(condition, combinations(options, 2))) for options in scores)

@@ -4,6 +4,7 @@ It has seen the examples that it is asked about, so its figures say that the mac
 """
 
 from contextlib import contextmanager
+from itertools import chain
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
@@ -49,8 +50,10 @@ def one_thread():
 
 def every_text():
     """Contexts and options of both tasks, the unrelated ones included."""
-    rows = [row for task in CONTEXT_TASKS for row in load_sample(task)]
-    return [text for row in rows for text in (row["context"], *(one["sentence"] for one in row["sentences"]))]
+    texts = []
+    for row in chain.from_iterable(map(load_sample, CONTEXT_TASKS)):
+        texts += [row["context"], *(one["sentence"] for one in row["sentences"])]
+    return texts
 
 
 def meaningful_texts():
