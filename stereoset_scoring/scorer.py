@@ -69,6 +69,7 @@ class Scorer:
         self.max_tokens = default if max_tokens is None else max_tokens
         self._method = method
         self._heads: dict[str, Head] = {}
+        self._known_limits: dict[str, Limits] = {}
         self._refusals: dict[str, Refusal] = {}  # why the source gives no such head; asked once, for it takes a loading
         if self.max_tokens < 1:
             raise Refusal(f"max_tokens is {self.max_tokens}: give a number of tokens, such as 2048.")
@@ -315,9 +316,11 @@ class Scorer:
         return fitted(example, method.recipes(example, self.source.tokenizer), self.max_tokens, self._limits)
 
     def _limits(self, head: str) -> Limits:
-        """How much the model of a head reads at most."""
-        loaded = self._head(head)
-        return Limits(self.source.name, loaded.longest_input, loaded.longest_decoder)
+        """How much the model of a head reads at most; looked up once."""
+        if head not in self._known_limits:
+            loaded = self._head(head)
+            self._known_limits[head] = Limits(self.source.name, loaded.longest_input, loaded.longest_decoder)
+        return self._known_limits[head]
 
 
 def load_scorer(

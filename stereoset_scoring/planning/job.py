@@ -6,10 +6,10 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import chain
 
-from stereoset_scoring.planning.rows import Recipe, Row
+from stereoset_scoring.planning.rows import Input, Recipe, Row
 from stereoset_scoring.planning.units import Unit
 
-Found = Mapping[Row, Mapping[tuple[int, int], float]]  # a row's input -> (position, token) -> ln P
+Found = Mapping[Input, Mapping[tuple[int, int], float]]  # a row's input -> (position, token) -> ln P
 
 
 @dataclass(frozen=True)

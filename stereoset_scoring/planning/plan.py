@@ -2,12 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple
 
 from stereoset_scoring.planning.batching import by_tokens, in_passes, side_by_side
 from stereoset_scoring.planning.job import Job
-from stereoset_scoring.planning.rows import GREEDY, Recipe, Row
+from stereoset_scoring.planning.rows import GREEDY, Input, Recipe, Row
 from stereoset_scoring.planning.units import Unit, joined_units, unit_of
 
 WIDTH = 128  # tokens up to which trees stand side by side: attention, which looks at all of them, still costs little
@@ -49,14 +49,22 @@ def make_job(
 
 def distinct_rows(recipes: Sequence[Sequence[Recipe]]) -> tuple[list[Row], list[int]]:
     """(the distinct inputs, each a row with all that anybody reads from it; the first example that asks each)."""
-    reads: dict[Row, set[tuple[int, int]]] = defaultdict(set)
-    examples: dict[Row, int] = {}
+    asking: dict[Input, list[Row]] = defaultdict(list)
+    examples: dict[Input, int] = {}
     for i, of_example in enumerate(recipes):
-        for row in (row for recipe in of_example for row in recipe.rows):
-            asked = row.input
-            reads[asked].update(row.reads)
-            examples.setdefault(asked, i)
-    return [replace(asked, reads=tuple(sorted(found))) for asked, found in reads.items()], list(examples.values())
+        for recipe in of_example:
+            for row in recipe.rows:
+                asked = row.input
+                asking[asked].append(row)
+                examples.setdefault(asked, i)
+    return list(map(_together, asking.values())), list(examples.values())
+
+
+def _together(rows: Sequence[Row]) -> Row:
+    """One row for some of equal input, with all that they read."""
+    first = rows[0]
+    reads = first.reads if len(rows) == 1 else chain.from_iterable(row.reads for row in rows)
+    return first.reading(tuple(sorted(set(reads))))
 
 
 def computed_tokens(units: Sequence[Unit]) -> tuple[int, int]:
