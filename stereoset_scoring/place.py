@@ -16,7 +16,7 @@ class Lost(RuntimeError):
     """Another process of the run has failed or fallen silent."""
 
 
-def run_id():
+def run_id() -> str:
     """What tells this run's keys from those of others that meet at the same port, as what a killed launcher left."""
     names = ("TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "SLURM_JOB_ID", "SLURM_RESTART_COUNT")
     words = ["stereoset", *(os.environ.get(name, "") for name in names)]
@@ -25,7 +25,7 @@ def run_id():
     return " ".join(words)
 
 
-def _folder_of_launcher():
+def _folder_of_launcher() -> str:
     """The folder that torchrun makes for the processes that it starts on one machine; "" if it did not start them."""
     file = os.environ.get("TORCHELASTIC_ERROR_FILE")
     return str(Path(file).parents[1]) if file else ""

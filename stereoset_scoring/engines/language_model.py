@@ -8,6 +8,7 @@ import torch
 from stereoset_scoring.engines.base import Engine, Inputs, Place, widened
 from stereoset_scoring.engines.projection import (
     LOGITS,
+    Where,
     is_plain,
     logits_at,
     logits_in_chunks,
@@ -20,8 +21,6 @@ from stereoset_scoring.engines.projection import (
 from stereoset_scoring.engines.trials import alike
 from stereoset_scoring.planning.rows import Row
 from stereoset_scoring.planning.units import Unit
-
-Where = tuple[torch.Tensor, torch.Tensor]  # index tensors (N,), (N,) into a model's output
 
 
 class LanguageModelEngine(Engine, ABC):
@@ -83,8 +82,9 @@ class LanguageModelEngine(Engine, ABC):
     def observed(self, inputs: Inputs) -> tuple[torch.Tensor, torch.Tensor]:
         """(states (B, T, H), logits (B, T, V)) of a plain pass; the logits are the states where those do not answer."""
         hidden, logits = observed(self.model, inputs)
-        answered = hidden is not None and hidden.shape[:2] == logits.shape[:2]
-        return widened(hidden if answered else logits), widened(logits)
+        if hidden is None or hidden.shape[:2] != logits.shape[:2]:
+            hidden = logits
+        return widened(hidden), widened(logits)
 
     def told(self, inputs: Inputs, logits: torch.Tensor) -> tuple[torch.Tensor | None, bool, bool]:
         """(states (B, T, H) or None, whether the projection may be asked at some places alone, whether it is the end).
@@ -94,7 +94,7 @@ class LanguageModelEngine(Engine, ABC):
             logits: (n, V) that a plain pass gave the first n tokens of its first row.
         """
         hidden, found, ends = told(self.model, inputs, len(logits))
-        if hidden is None or found.shape != logits.shape:
+        if hidden is None or found is None or found.shape != logits.shape:
             return None, False, False
         return widened(hidden), alike(widened(found), logits), ends
 

@@ -64,7 +64,7 @@ def same_up_to(config: Any) -> float:
     return min(filter(None, limits), default=math.inf)
 
 
-def may_change_between(config, tried: int, needed: int) -> bool:
+def may_change_between(config: Any, tried: int, needed: int) -> bool:
     """Whether a number of a configuration may be the length at which something begins that was not tried.
 
     A window, a chunk, or what positions were trained on: many names, but a number between the two lengths, or twice it

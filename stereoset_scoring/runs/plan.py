@@ -1,14 +1,20 @@
 """What a run will read, all of it known before anything is computed."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import torch
 
+from stereoset_scoring.planning.job import Job
+from stereoset_scoring.processes.team import Team
 from stereoset_scoring.questions.configs import asked_as
+from stereoset_scoring.roles import Named, Rows, Scores
 from stereoset_scoring.runs.asked import Asked
 from stereoset_scoring.runs.record import beginning_record, identity, model_record, versions
+
+LeftOut = dict[str, dict[str, str]]  # config -> id of an example -> why it is left out
 
 
 @dataclass(frozen=True)
@@ -26,13 +32,13 @@ class Plan:
         record: of the run, as far as it is known.
     """
 
-    scorer: Any
-    data: dict[str, list]
-    jobs: dict[str, Any]
-    methods: dict[str, Any]
+    scorer: Scores
+    data: Mapping[str, Rows]
+    jobs: dict[str, Job]
+    methods: dict[str, Named]
     fallbacks: dict[str, str | None]
     unscored: dict[str, str]
-    left_out: dict[str, dict[str, str]]
+    left_out: LeftOut
     record: dict[str, Any]
 
     @cached_property
@@ -44,7 +50,7 @@ class Plan:
         }
 
 
-def make_plan(asked: Asked, team, scorer, data) -> Plan:
+def make_plan(asked: Asked, team: Team, scorer: Scores, data: Mapping[str, Rows]) -> Plan:
     """The Plan of a scorer for some data, {config: rows}.
 
     Raises:
@@ -52,7 +58,9 @@ def make_plan(asked: Asked, team, scorer, data) -> Plan:
     """
     unscored = scorer.unanswerable(data)
     data = {config: rows for config, rows in data.items() if config not in unscored}
-    data, left_out = _without_unscorable(scorer, data) if asked.output.keep_going else (data, {})
+    left_out: LeftOut = {}
+    if asked.output.keep_going:
+        data, left_out = _without_unscorable(scorer, data)
     jobs = scorer.plan_all(data)
     methods = {config: scorer.method(asked_as(config)) for config in data}
     fallbacks = {config: scorer.fallback(asked_as(config)) for config in data}
@@ -60,9 +68,10 @@ def make_plan(asked: Asked, team, scorer, data) -> Plan:
     return Plan(scorer, data, jobs, methods, fallbacks, unscored, left_out, record)
 
 
-def _without_unscorable(scorer, data):
+def _without_unscorable(scorer: Scores, data: Mapping[str, Rows]) -> tuple[dict[str, Rows], LeftOut]:
     """(the data without the examples that the scorer refuses, {config: {id: why}} of those that have any)."""
-    kept, left_out = {}, {}
+    kept: dict[str, Rows] = {}
+    left_out: LeftOut = {}
     for config, rows in data.items():
         refused = scorer.unscorable(rows)
         kept[config] = [row for i, row in enumerate(rows) if i not in refused]
@@ -71,7 +80,9 @@ def _without_unscorable(scorer, data):
     return kept, left_out
 
 
-def _describe(asked, team, scorer, jobs, methods):
+def _describe(
+    asked: Asked, team: Team, scorer: Scores, jobs: Mapping[str, Job], methods: Mapping[str, Named]
+) -> dict[str, Any]:
     """The record of a run; what comes out of it is still to be filled in."""
     heads = dict.fromkeys(row.head for job in jobs.values() for row in job.rows)
     return {

@@ -1,12 +1,14 @@
 """A run, on one process or many: from what is asked to the files of each scorer."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, nullcontext
+from pathlib import Path
 
 from stereoset_scoring.files.finished import set_files_aside
 from stereoset_scoring.files.ledger import check_place, set_aside
 from stereoset_scoring.files.store import claimed
-from stereoset_scoring.processes.team import our_team
+from stereoset_scoring.processes.team import Team, our_team
+from stereoset_scoring.roles import Rows
 from stereoset_scoring.runs.asked import Asked
 from stereoset_scoring.runs.loading import load_scorers
 from stereoset_scoring.runs.outcome import Judge, Outcome
@@ -14,7 +16,7 @@ from stereoset_scoring.runs.part import PROGRESS, Listener, Part
 from stereoset_scoring.runs.plan import make_plan
 
 
-def run(asked: Asked, load_data: Callable[[], Mapping[str, list]], judge: Judge, listener: Listener) -> list[Outcome]:
+def run(asked: Asked, load_data: Callable[[], Mapping[str, Rows]], judge: Judge, listener: Listener) -> list[Outcome]:
     """Score data as asked and write the files; this process's part of it, from start to end.
 
     If it fails, the other processes are told.
@@ -48,7 +50,9 @@ def run(asked: Asked, load_data: Callable[[], Mapping[str, list]], judge: Judge,
     return outcomes
 
 
-def _score(asked, team, load_data, judge, listener):
+def _score(
+    asked: Asked, team: Team, load_data: Callable[[], Mapping[str, Rows]], judge: Judge, listener: Listener
+) -> list[Outcome]:
     """Data, scorers and plans; then what each of them asks for. What can be refused is, before anything is computed."""
     with team.first_of_machine_first():
         data = load_data()
@@ -58,10 +62,10 @@ def _score(asked, team, load_data, judge, listener):
         _begin_anew(team, asked.folders.values(), listener)
     parts = [Part(asked, team, plan, asked.folders[name], listener) for name, plan in plans.items()]
     outcomes = [part.run(judge) for part in parts]
-    return outcomes if team.is_main else []
+    return [outcome for outcome in outcomes if outcome is not None] if team.is_main else []
 
 
-def _begin_anew(team, folders, listener):
+def _begin_anew(team: Team, folders: Iterable[Path], listener: Listener) -> None:
     """Set aside what earlier runs have left: progress on every machine, files where there are some."""
     with team.first_of_machine_first():
         for folder in folders:
