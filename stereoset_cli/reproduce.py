@@ -12,12 +12,13 @@ from pathlib import Path
 
 from stereoset_cli.arguments import Formatter
 from stereoset_cli.ending import run
+from stereoset_cli.labelled import HELP, read_labelled
+from stereoset_cli.table import share
 from stereoset_cli.telling import table_width
 from stereoset_report.formats import FORMATS, render
 from stereoset_report.paper_tables import TABLES, Model, make_table
 from stereoset_report.published import read_published
-from stereoset_report.saved import read_saved
-from stereoset_scoring.questions.configs import LANGUAGES
+from stereoset_report.resampling import Resampling
 from stereoset_scoring.refusal import Refusal
 
 
@@ -43,12 +44,14 @@ def parse_args():
     parser.add_argument(
         "scores",
         nargs="+",
-        metavar="NAME=PATH",
-        help="a model's name and its prediction file or run folder; NAME:LANGUAGE=PATH where the file does not say its "
-        "language and it is not English; one name may come several times, for several languages",
+        metavar="[NAME=]PATH",
+        help=f"{HELP}; one name may come several times, for several languages",
     )
     parser.add_argument("--tables", nargs="+", choices=tuple(TABLES), help="default: all that the scores can fill")
     parser.add_argument("--published", nargs="+", default=[], metavar="[SPLIT=]FILE", help="published numbers")
+    parser.add_argument(
+        "--confidence-level", type=share, metavar="SHARE", help="such as 0.95: intervals beside numbers"
+    )
     parser.add_argument("--format", choices=tuple(FORMATS), default="terminal")
     parser.add_argument("--terms", type=int, default=3, help="how many terms at each end, in Table 5")
     parser.add_argument("--split", choices=("validation", "test"), default="validation", help="of prediction files")
@@ -58,19 +61,15 @@ def parse_args():
 
 def read_models(args):
     """The Models that the command line names."""
+    resampling = Resampling(args.confidence_level) if args.confidence_level else None
     models, seen = [], set()
-    for word in args.scores:
-        name, separator, path = word.partition("=")
-        name, _, language = name.partition(":")
-        if not name or not separator or not path:
-            raise Refusal(f"{word!r} is not NAME=PATH or NAME:LANGUAGE=PATH: say what to call the scores.")
-        if language and language not in LANGUAGES:
-            raise Refusal(f"{word!r} names the language {language!r}: choose one of {', '.join(LANGUAGES)}.")
-        model = Model(name, read_saved(Path(path), language or "en", args.split, args.data_dir))
-        parts = {(name, model.split, config) for config in model.saved.parts}
+    for named in read_labelled(args.scores, args.split, args.data_dir):
+        model = Model(named.name, named.saved, resampling)
+        parts = {(model.name, model.split, config) for config in model.saved.parts}
         if parts & seen:
             raise Refusal(
-                f"{name} has two sets of scores for {sorted(parts & seen)[0][2]}: give one of them a name of its own."
+                f"{model.name} has two sets of scores for {sorted(parts & seen)[0][2]}: "
+                "give one of them a name of its own."
             )
         seen |= parts
         models.append(model)

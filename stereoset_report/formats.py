@@ -1,5 +1,7 @@
-"""Tables as text for a terminal, as Markdown or as LaTeX; what is in them, they do not know."""
+"""Tables as text for a terminal, as Markdown, LaTeX or CSV; what is in them, they do not know."""
 
+import csv
+import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,10 +19,15 @@ class Cell:
     Attributes:
         value: None for a number that there is not.
         published: None where nothing was published.
+        low, high: of its interval; None without one.
+        signed: whether a plus is shown, as of a difference.
     """
 
     value: float | None
     published: float | None = None
+    low: float | None = None
+    high: float | None = None
+    signed: bool = False
 
     @property
     def differs(self) -> bool:
@@ -30,8 +37,15 @@ class Cell:
         return abs(self.value - self.published) > TOLERANCE
 
     def __str__(self) -> str:
-        value = "-" if self.value is None else f"{self.value:.2f}"
+        value = self._shown(self.value)
+        if self.low is not None:
+            value += f" ({self._shown(self.low)}, {self._shown(self.high)})"
         return value if self.published is None else f"{value} [{self.published:.2f}]{DIFFERS * self.differs}"
+
+    def _shown(self, number: float | None) -> str:
+        if number is None:
+            return "-"
+        return f"{number:+.2f}" if self.signed else f"{number:.2f}"
 
 
 Row = list[Any]  # labels, then Cells or counts
@@ -70,6 +84,21 @@ def render(table: Table, layout: str, width: int | None = None) -> str:
         width: how many columns of text a terminal has; None for as many as the table likes.
     """
     return terminal(table, width) if layout == "terminal" else FORMATS[layout](table)
+
+
+def filled(table: Table) -> Table:
+    """The table without those columns of Cells that nobody fills."""
+    left, rows = len(table.labels), [row for some in table.sections.values() for row in some]
+    kept = [i for i in range(len(table.columns)) if any(_is_filled(row[left + i]) for row in rows)]
+    sections = {
+        heading: [[*row[:left], *(row[left + i] for i in kept)] for row in some]
+        for heading, some in table.sections.items()
+    }
+    return replace(table, columns=[table.columns[i] for i in kept], sections=sections)
+
+
+def _is_filled(cell: Any) -> bool:
+    return not isinstance(cell, Cell) or cell.value is not None or cell.published is not None
 
 
 def terminal(table: Table, width: int | None = None) -> str:
@@ -154,7 +183,55 @@ def latex(table: Table) -> str:
     return "\n".join(lines)
 
 
-FORMATS: dict[str, Callable[[Table], str]] = {"terminal": terminal, "markdown": markdown, "latex": latex}
+def comma_separated(table: Table) -> str:
+    """The table as CSV, a header and a line per row, its title and heading in front; numbers as they were computed.
+
+    A column of Cells with intervals or published numbers is followed by those; what there is not is empty. Notes are
+    left out.
+    """
+    left, rows = len(table.labels), [row for some in table.sections.values() for row in some]
+    parts = [_csv_parts([row[left + i] for row in rows]) for i in range(len(table.columns))]
+    names = ["_".join(word for word in column if word) for column in table.columns]
+    header = [
+        name if part == "value" else f"{name}_{part}" for name, some in zip(names, parts, strict=True) for part in some
+    ]
+    lines = [["table", "section", *table.labels, *header]]
+    for heading, some in table.sections.items():
+        for row in some:
+            cells = [
+                _csv_value(cell, part) for cell, of_cell in zip(row[left:], parts, strict=True) for part in of_cell
+            ]
+            lines.append([table.title, heading, *row[:left], *cells])
+    return as_csv(lines)
+
+
+def as_csv(lines: Iterable[Iterable[Any]]) -> str:
+    """Lines of values as CSV; what there is not is empty."""
+    written = io.StringIO()
+    csv.writer(written, lineterminator="\n").writerows(lines)
+    return written.getvalue().rstrip("\n")
+
+
+def _csv_parts(cells: Sequence[Any]) -> list[str]:
+    """What a column of a table becomes in CSV: the value, then what else any of its Cells holds."""
+    known = [
+        name for name in ("low", "high", "published") if any(getattr(cell, name, None) is not None for cell in cells)
+    ]
+    return ["value", *known]
+
+
+def _csv_value(cell: Any, part: str) -> Any:
+    if isinstance(cell, Cell):
+        return getattr(cell, part)
+    return cell if part == "value" else None
+
+
+FORMATS: dict[str, Callable[[Table], str]] = {
+    "terminal": terminal,
+    "markdown": markdown,
+    "latex": latex,
+    "csv": comma_separated,
+}
 
 _COMMANDS = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$"}
 

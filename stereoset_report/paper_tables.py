@@ -10,7 +10,9 @@ from typing import Any
 
 from stereoset_metric.compute_score import compute_score, flat_reference
 from stereoset_report.correlation import spearman
-from stereoset_report.formats import Cell, Row, Table
+from stereoset_report.formats import Cell, Row, Table, filled
+from stereoset_report.intervals import make_results_with_intervals
+from stereoset_report.resampling import Resampling
 from stereoset_report.results import ALL, OVERALL, make_results
 from stereoset_report.saved import Saved
 from stereoset_scoring.questions.configs import CONTEXT_TASKS
@@ -48,10 +50,17 @@ Published = Mapping[tuple[str, ...], float]  # see `read_published`
 
 @dataclass(frozen=True)
 class Model:
-    """One input: a model's name, and its saved scores in one split and one language or more."""
+    """One input: a model's name, and its saved scores in one split and one language or more.
+
+    Attributes:
+        name: what tables call it.
+        saved: its scores.
+        resampling: how intervals are made; None for none.
+    """
 
     name: str
     saved: Saved
+    resampling: Resampling | None = None
 
     @property
     def split(self) -> str:
@@ -61,12 +70,17 @@ class Model:
     @cached_property
     def by_target(self) -> Results:
         """Its results, averaged over target terms: see `make_results`."""
-        return make_results(self.saved.parts)
+        return self._results("target")
 
     @cached_property
     def by_example(self) -> Results:
         """Its results, averaged over examples."""
-        return make_results(self.saved.parts, average="example")
+        return self._results("example")
+
+    def _results(self, average: str) -> Results:
+        if self.resampling is None:
+            return make_results(self.saved.parts, average=average)
+        return make_results_with_intervals(self.saved, self.resampling, average)
 
     @property
     def languages(self) -> Iterable[str]:
@@ -189,6 +203,8 @@ def make_table(name: str, models: Sequence[Model], published: Published, **optio
         models: those that it may show.
         published: published numbers by key, as `read_published` returns them.
         options: of that table.
+
+    Columns that none of them fills are left out.
     """
     table = TABLES[name](
         [model for model in models if not name.isdigit() or "en" in model.languages], published, **options
@@ -196,8 +212,8 @@ def make_table(name: str, models: Sequence[Model], published: Published, **optio
     sections = {heading: rows for heading, rows in table.sections.items() if rows}
     if not sections or all(cell.value is None for cell in table.cells):
         return None
-    notes = [*table.notes, *_agreement(table), *_stamps(models)]
-    return Table(table.title, table.labels, table.columns, sections, notes)
+    notes = [*table.notes, *_agreement(table), *_intervals(models), *_stamps(models)]
+    return filled(Table(table.title, table.labels, table.columns, sections, notes))
 
 
 def _having(models: Iterable[Model], task: str) -> list[Model]:
@@ -219,9 +235,14 @@ def _cells(model: Model, task: str, group: str, published: Published) -> list[Ce
     numbers = model.numbers("en", task, group=group)
     domain = OVERALL if group == ALL else group
     return [
-        Cell(numbers.get(number), published.get((model.split, model.name.lower(), task, domain, number)))
+        _cell(numbers, number, published.get((model.split, model.name.lower(), task, domain, number)))
         for number in NUMBERS
     ]
+
+
+def _cell(numbers: Numbers, name: str, published: float | None = None) -> Cell:
+    """A number of the metric, with its interval where it has one."""
+    return Cell(numbers.get(name), published, numbers.get(f"{name}_low"), numbers.get(f"{name}_high"))
 
 
 def _domain_and_terms(model: Model, domain: str, published: Published, terms: int) -> Iterator[Row]:
@@ -275,10 +296,10 @@ class Question:
         model = self.model_in(language, models)
         if model is None:
             return Cell(None)
-        number = model.numbers(language, self.task, self.average)[ours]
+        numbers = model.numbers(language, self.task, self.average)
         if model.split != "validation":  # the study has no other
-            return Cell(number)
-        return Cell(number, published.get((self.table, model.name.lower(), language, theirs)))
+            return _cell(numbers, ours)
+        return _cell(numbers, ours, published.get((self.table, model.name.lower(), language, theirs)))
 
 
 # Whose tables 2 to 4 are shown side by side.
@@ -330,6 +351,15 @@ def _agreement(table: Table) -> list[str]:
     if not compared:
         return []
     return [f"[published]: {len(compared) - differing} of {len(compared)} agree to ±0.005; ! marks the others."]
+
+
+def _intervals(models: Iterable[Model]) -> list[str]:
+    """How the intervals were made, where there are any."""
+    made = {model.resampling for model in models if model.resampling}
+    return [
+        f"(low, high): {one.level:.0%} of {one.resamples} resamples of target terms, seed {one.seed}; means have none."
+        for one in made
+    ]
 
 
 def _stamps(models: Iterable[Model]) -> list[str]:

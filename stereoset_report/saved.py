@@ -1,5 +1,6 @@
 """Saved scores beside the rows that they are of: from a run of score.py, or from anybody's prediction file."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -9,8 +10,9 @@ import stereoset_dataset
 from stereoset_dataset import load_stereoset
 from stereoset_metric.compute_score import COLUMNS
 from stereoset_report.own_data import read_data_file
-from stereoset_scoring.files.finished import read_record
+from stereoset_scoring.files.finished import RESULTS, read_record
 from stereoset_scoring.files.predictions import align, printable, read_predictions
+from stereoset_scoring.files.store import read_json
 from stereoset_scoring.questions.configs import CONTEXT_TASKS, config_name
 from stereoset_scoring.questions.examples import as_pair
 from stereoset_scoring.refusal import Refusal
@@ -31,6 +33,7 @@ class Saved:
         family: the kind of model, where a run's record says it.
         record: of the run, as its run.json holds it; empty for a file.
         label: what tables call the scores.
+        signature: how the scores were made, in a line: that of a run; of a file, which it is.
     """
 
     parts: dict
@@ -39,6 +42,7 @@ class Saved:
     family: str | None
     record: dict
     label: str = ""
+    signature: str = ""
 
 
 def read_saved(path, language="en", split="validation", data_dir=None, data_file=None):
@@ -69,13 +73,31 @@ def read_saved(path, language="en", split="validation", data_dir=None, data_file
         except Refusal as error:
             raise Refusal(f"{scores}, {name!r}: {error}") from error
     family = record.get("model", {}).get("family")
-    return Saved(parts, partial, split, None if family is None else printable(family), record, label_of(path, record))
+    return Saved(
+        parts,
+        partial,
+        split,
+        None if family is None else printable(family),
+        record,
+        label_of(path, record),
+        _signature(path, scores, split, partial),
+    )
 
 
 def label_of(path, record):
     """What tables call the scores: the label of their run, or the name of the file or folder."""
     label = record.get("label")
     return printable(label) if isinstance(label, str) and label.strip() else path.resolve().name.removesuffix(".json")
+
+
+def _signature(path, scores, split, partial):
+    """A run's signature as its results.json has it; else what tells one file from another."""
+    results = path / RESULTS
+    signature = read_json(results).get("signature") if path.is_dir() and results.is_file() else None
+    if isinstance(signature, str):
+        return printable(signature)
+    parts = {"scores": hashlib.sha256(scores.read_bytes()).hexdigest()[:8], "split": split, "partial": partial}
+    return "|".join(f"{name}:{value}" for name, value in parts.items() if value is not None)
 
 
 def _read_record(path):
@@ -89,6 +111,9 @@ def _read_record(path):
         raise Refusal(f"{path} names the split {split!r:.80}: there are {', '.join(SPLITS)}.")
     if not isinstance(family, str | None):
         raise Refusal(f"{path} names the model's family {family!r:.80}: give a text.")
+    tasks = record.get("tasks", {})
+    if not isinstance(tasks, Mapping) or not all(isinstance(task, Mapping) for task in tasks.values()):
+        raise Refusal(f"{path} names the tasks {tasks!r:.80}: give a mapping of each to what was done.")
     return record
 
 

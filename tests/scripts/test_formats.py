@@ -1,5 +1,7 @@
 """Tables as text: aligned, and well-formed in every format."""
 
+import csv
+import io
 import re
 
 import pytest
@@ -35,6 +37,44 @@ def table():
 )
 def test_a_cell_shows_the_published_number_and_marks_a_difference(value, published, text):
     assert str(formats.Cell(value, published)) == text
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        (formats.Cell(61.93, None, 59.641, 64.3), "61.93 (59.64, 64.30)"),
+        (formats.Cell(61.93, 61.9, 59.641, 64.3), "61.93 (59.64, 64.30) [61.90]!"),
+        (formats.Cell(3.254, signed=True), "+3.25"),
+        (formats.Cell(-3.25, None, -6.1, 0.4, signed=True), "-3.25 (-6.10, +0.40)"),
+    ],
+)
+def test_a_cell_shows_its_interval_and_the_sign_of_a_difference(cell, text):
+    assert str(cell) == text
+
+
+def test_columns_that_nobody_fills_are_left_out():
+    empty, cell = formats.Cell(None), formats.Cell(1.0)
+    columns = [("a", "none"), ("a", "some"), ("b", "published"), ("b", "text")]
+    sections = {"": [["x", empty, empty, empty, "-"]], "more": [["y", empty, cell, formats.Cell(None, 2.0), "-"]]}
+    found = formats.filled(formats.Table("t", ["m"], columns, sections))
+    assert found.columns == columns[1:]
+    assert found.sections["more"] == [["y", *sections["more"][0][2:]]]
+
+
+def test_csv_has_a_line_per_row_and_numbers_as_they_were_computed(table):
+    lines = list(csv.reader(io.StringIO(formats.render(table, "csv"))))
+    lms, ss = "Cups|mugs_lms", "Cups|mugs_ss"
+    assert lines[0] == ["table", "section", "Model", lms, f"{lms}_published", ss, f"{ss}_published", "n"]
+    assert lines[1] == ["Tea & cake: 100%", "first_one", "a_b", "83.1", "83.1", "", "", "5"]
+    assert lines[2] == ["Tea & cake: 100%", "second", "c{d}~^\\", "50.0", "50.006", "61.5", "61.504", "12345"]
+
+
+def test_csv_gives_intervals_columns_of_their_own():
+    cells = [[formats.Cell(1 / 3, None, 0.25, 0.5)], [formats.Cell(None)]]
+    table = formats.Table("t", [], [("", "ss")], {"": cells})
+    lines = list(csv.reader(io.StringIO(formats.render(table, "csv"))))
+    assert lines[0][2:] == ["ss", "ss_low", "ss_high"]
+    assert [line[2:] for line in lines[1:]] == [[str(1 / 3), "0.25", "0.5"], ["", "", ""]]
 
 
 def test_the_terminal_aligns_labels_left_and_numbers_right(table):

@@ -1,11 +1,14 @@
 """The papers' tables, from the published scores of real models, against the published tables."""
 
+import csv
 import io
+import json
 import re
 import runpy
 import subprocess
 import sys
 from contextlib import redirect_stdout
+from pathlib import Path
 
 import pytest
 
@@ -202,3 +205,25 @@ sys.exit(bool({{"torch", "transformers", "accelerate"}} & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=repository, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_intervals_stand_beside_the_numbers(reproduce, stereoset, shared):
+    words = (stereoset[3], "--tables", "7", "--confidence-level", "0.95")
+    published = f"validation={shared}/tables/stereoset_dev_by_domain.json"
+    printed = reproduce(*words, "--published", published)
+    assert "61.93 (59.64, 64.34) [61.93]" in printed  # as `stereoset table --confidence-level 0.95` has it
+    assert "30 of 30 agree to ±0.005" in printed
+    (row,) = [
+        row for row in csv.DictReader(io.StringIO(reproduce(*words, "--format", "csv"))) if row["Domain"] == "overall"
+    ]
+    found = [round(float(row[f"Intrasentence_ss{part}"]), 2) for part in ("", "_low", "_high")]
+    assert found == [61.93, 59.64, 64.34]
+
+
+def test_columns_that_no_model_fills_are_left_out(reproduce, stereoset, tmp_path):
+    path = tmp_path / "intrasentence.json"
+    scores = json.loads(Path(stereoset[3].partition("=")[2]).read_text())
+    path.write_text(json.dumps({"intrasentence": scores["intrasentence"]}))
+    printed = reproduce(f"GPT2={path}", "--tables", "7")
+    assert "Intrasentence" in printed
+    assert "Intersentence" not in printed

@@ -1,0 +1,83 @@
+"""Models beside each other, from runs and prediction files: numbers with intervals, differences with tests. No torch.
+
+stereoset compare BERT=runs/bert GPT-2=predictions_gpt2.json
+stereoset compare runs/bert runs/gpt2 --baseline gpt2 --by task bias_type overall --format markdown
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+from stereoset_cli.arguments import Formatter
+from stereoset_cli.ending import run
+from stereoset_cli.labelled import HELP, read_labelled
+from stereoset_cli.table import share
+from stereoset_cli.telling import table_width
+from stereoset_metric.compute_score import AVERAGES, TIES
+from stereoset_report.comparison import BY, TASK, Comparison, Manner, compare
+from stereoset_report.comparison_tables import above, as_json, below, csv_of, tables
+from stereoset_report.formats import FORMATS, render
+from stereoset_report.resampling import Resampling
+
+JSON, CSV = "json", "csv"
+
+
+def main() -> None:
+    """Scores, numbers, tables."""
+    args = parse_args()
+    models = read_labelled(args.scores, args.split, args.data_dir, args.data_file)
+    resampling = Resampling(args.confidence_level, args.resamples, args.seed)
+    manner = Manner(args.average, args.ties, resampling, args.by)
+    comparison = compare(models, manner, args.baseline)
+    print(show(comparison, args.format))
+
+
+def show(comparison: Comparison, layout: str) -> str:
+    """A comparison as text."""
+    if layout == JSON:
+        return json.dumps(as_json(comparison), indent=1)
+    if layout == CSV:
+        return csv_of(comparison.entries)
+    shown = [render(table, layout, table_width()) for table in tables(comparison)]
+    parts = ["\n".join(above(comparison)), *shown, "\n".join(below(comparison))]
+    return "\n\n".join(part for part in parts if part)
+
+
+def parse_args() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=Formatter)
+    scored = parser.add_argument_group("what was scored")
+    scored.add_argument("scores", nargs="+", metavar="[NAME=]PATH", help=HELP)
+    scored.add_argument("--split", choices=("validation", "test"), default="validation", help="of prediction files")
+    scored.add_argument("--data-dir", type=Path, help="a mirror of the upstream files, instead of the network")
+    scored.add_argument("--data-file", type=Path, metavar="FILE", help="the examples of your own that were scored")
+    counted = parser.add_argument_group("how it is counted")
+    counted.add_argument(
+        "--baseline", metavar="NAME", help="what the others are set against; default: the first that there is"
+    )
+    counted.add_argument("--by", nargs="+", choices=BY, default=[TASK], help="what has rows of its own")
+    counted.add_argument("--average", choices=AVERAGES, default="target", help="over target terms or examples")
+    counted.add_argument("--ties", choices=tuple(TIES), default="strict", help="what a tie is worth")
+    counted.add_argument("--confidence-level", type=share, default=0.95, metavar="SHARE", help="of the intervals")
+    counted.add_argument("--resamples", type=count, default=1000, help="how many, for the intervals")
+    counted.add_argument("--seed", type=int, default=0, help="of resamples and tests")
+    shown = parser.add_argument_group("how it is shown")
+    shown.add_argument("--format", choices=(*FORMATS, JSON), default="terminal")
+    return parser.parse_args()
+
+
+def count(word: str) -> int:
+    """A number of resamples of the command line."""
+    number = int(word)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{word} is no number of resamples: give 1 or more")
+    return number
+
+
+def door() -> None:
+    """The command."""
+    run(main)
+
+
+if __name__ == "__main__":
+    door()
