@@ -52,7 +52,7 @@ def make_plan(asked: Asked, team, scorer, data) -> Plan:
     """
     unscored = scorer.unanswerable(data)
     data = {config: rows for config, rows in data.items() if config not in unscored}
-    data, left_out = _without_unscorable(scorer, data) if asked.output.keep_going else (data, {})
+    data, left_out = _without(scorer.unscorable if asked.output.keep_going else scorer.unattributable, data)
     jobs = scorer.plan_all(data)
     methods = {config: scorer.method(asked_as(config)) for config in data}
     fallbacks = {config: scorer.fallback(asked_as(config)) for config in data}
@@ -60,9 +60,13 @@ def make_plan(asked: Asked, team, scorer, data) -> Plan:
     return Plan(scorer, data, jobs, methods, fallbacks, unscored, left_out, record)
 
 
-def _without_unscorable(scorer, data):
-    """(the data without the examples that the scorer refuses, {config: {id: why}} of those that have any)."""
-    refused = {config: scorer.unscorable(rows) for config, rows in data.items()}
+def _without(find_refused, data):
+    """(the data without the examples that are refused, {config: {id: why}} of those that have any).
+
+    Examples of which it cannot be told what stands at BLANK are always left out: no mend is asked of anybody, for they
+    are so in the published data, and the run says how many they are.
+    """
+    refused = {config: find_refused(rows) for config, rows in data.items()}
     kept = {config: [row for i, row in enumerate(rows) if i not in refused[config]] for config, rows in data.items()}
     left_out = {config: {data[config][i]["id"]: why for i, why in some.items()} for config, some in refused.items()}
     return kept, {config: some for config, some in left_out.items() if some}
