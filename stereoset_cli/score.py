@@ -43,14 +43,14 @@ def score(args) -> None:
     from stereoset_scoring.runs.run import run
 
     def judge(parts, record):
-        results = make_results(parts)
+        results = make_results(parts, breakdown=args.breakdown)
         return results, find_alarms(results, parts, record)
 
-    own = read_own(args)
-    asked = asked_for(args, own and own.reference)
+    own, selection = read_own(args), read_selection(args)
+    asked = asked_for(args, own and own.reference, str(selection) or None)
     listener = Listener(lambda plan: say(*headline(plan.record["model"]), *exceptions(plan)), show, note, progress)
     try:
-        outcomes = run(asked, lambda: load_data(args, own), judge, listener)
+        outcomes = run(asked, lambda: load_data(args, own, selection), judge, listener)
     except (Lost, Unreadable) as failure:
         raise Failed(str(failure)) from failure
     if asked.manner.compared and outcomes:
@@ -72,18 +72,33 @@ def read_own(args):
     return read_data_file(args.data_file, args.language or ENGLISH, args.tasks)
 
 
-def load_data(args, own):
-    """{name of the data set's config: its rows}, the first ones if so asked."""
+def read_selection(args):
+    """Which examples count: the Selection of the command line."""
+    from stereoset_report.selection import Selection, read_own_flags
+
+    return Selection(args.without, args.min_agreement, read_own_flags(args.flags))
+
+
+def load_data(args, own, selection):
+    """{name of the data set's config: its rows}, those that count, the first ones if so asked."""
+    from stereoset_report.saved import load_rows
+    from stereoset_report.selection import check_pairs
+
     if own:
         data = own.rows
     else:
-        from stereoset_report.saved import load_rows
-
         split = "sample" if args.sample else args.split
         tasks, languages = args.tasks or CONTEXT_TASKS, args.languages or [ENGLISH]
         configs = [config_name(task, language) for language in languages for task in tasks]
         data = {config: load_rows(config, split, args.data_dir, whole=True) for config in configs}
-    return {config: rows[: args.limit] for config, rows in data.items()}
+    kept = selection.rows(data)
+    if selection and is_main():
+        for config, rows in data.items():
+            say(f"  {config}: {len(rows) - len(kept[config])} of {len(rows)} examples left out ({selection})")
+    first = {config: rows[: args.limit] for config, rows in kept.items()}
+    if not args.keep_going:
+        check_pairs(first)
+    return first
 
 
 def headline(model):
@@ -107,6 +122,7 @@ def exceptions(plan):
     return [
         *(f"  {config}: {fallback_words(plan.methods[config].name, reason)}" for config, reason in fallbacks.items()),
         *(f"  {config}: not scored: {reason}" for config, reason in plan.unscored.items()),
+        *(f"  {config}: {len(some)} left out: {next(iter(some.values()))}" for config, some in plan.left_out.items()),
     ]
 
 

@@ -68,6 +68,19 @@ def check_test_set(data, validation, examples):
         raise ValueError(f"it shares target terms with the validation split, such as {min(shared_terms)!r}")
 
 
+def portuguese_examples(data, task):
+    """The examples of one task of the Portuguese file, which is laid out as StereoSet's and has no annotators' labels.
+
+    Args:
+        data (bytes): dev_ptbr.json.
+        task: "intrasentence" or "intersentence".
+    """
+    return [
+        {**example, "sentences": [{**option, "labels": []} for option in example["sentences"]]}
+        for example in stereoset_examples(data, task)
+    ]
+
+
 def translated_examples(records):
     """The examples of a translated development set.
 
@@ -98,31 +111,62 @@ def translated_examples(records):
     ]
 
 
-def crows_pairs_examples(data):
-    """The pairs of CrowS-Pairs.
+def crows_pairs_examples(data, encoding="utf-8", delimiter=",", number="", more="sent_more", less="sent_less"):
+    """The pairs of CrowS-Pairs, or of a table like it.
 
     Args:
         data (bytes): crows_pairs_anonymized.csv, whose first column numbers the pairs.
+        encoding: of the table.
+        delimiter: of its columns.
+        number: the name of the column that numbers the pairs.
+        more, less: the names of the columns of the sentences, the more stereotyping one first.
 
     Returns:
         list of dict, two options each. CrowS-Pairs names no target terms and gives no context: both are empty, and so
-        are the annotators' labels, since its annotators judged pairs and not sentences.
+        are the annotators' labels, since its annotators judged pairs and not sentences. A table without bias types is
+        of gender alone.
     """
-    pairs = csv.DictReader(io.StringIO(data.decode("utf-8"), newline=""))
+    pairs = csv.DictReader(io.StringIO(data.decode(encoding), newline=""), delimiter=delimiter)
     return [
         {
-            "id": pair[""],
+            "id": pair[number],
             "target": "",
-            "bias_type": pair["bias_type"],
+            "bias_type": pair.get("bias_type", "gender"),
             "context": "",
             "sentences": [
-                {"sentence": sentence, "id": f"{pair['']}:{which}", "labels": [], "gold_label": gold_label}
+                {"sentence": sentence, "id": f"{pair[number]}:{which}", "labels": [], "gold_label": gold_label}
                 for which, sentence, gold_label in [
-                    ("more", pair["sent_more"], "stereotype"),
-                    ("less", pair["sent_less"], "anti-stereotype"),
+                    ("more", pair[more], "stereotype"),
+                    ("less", pair[less], "anti-stereotype"),
                 ]
             ],
             "direction": pair["stereo_antistereo"],
         }
         for pair in pairs
     ]
+
+
+def revised_pairs_examples(data):
+    """The pairs of the revised CrowS-Pairs, in English or French: a table with tabs."""
+    return crows_pairs_examples(data, delimiter="\t")
+
+
+def dutch_pairs_examples(data):
+    """The pairs of the Dutch CrowS-Pairs, which are written in the Macintosh's character set of old."""
+    return crows_pairs_examples(data, encoding="mac_roman", number="id")
+
+
+def gender_pairs_examples(data):
+    """The gender pairs in one of ten languages; beside them stands the English that they translate."""
+    return crows_pairs_examples(data, number="ID", more="A_x", less="B_x")
+
+
+def pair_comments(data):
+    """{number of a pair: the French translators' comment on it}, of pairs that have one.
+
+    Args:
+        data (bytes): crows_pairs_EN_revised_FR_with_comments.csv. It numbers one pair twice.
+    """
+    pairs = csv.DictReader(io.StringIO(data.decode("utf-8"), newline=""), delimiter="\t")
+    found = [(pair[""], " ".join(pair["translation comments"].split())) for pair in pairs]
+    return {number: comment for number, comment in found if comment}

@@ -27,10 +27,11 @@ Args:
         options, in any order.
     average: "target", the mean over target terms (as published for StereoSet), or "example", over examples.
     ties: "strict", a tie counts as anti-stereotype and as meaningless preferred (as published), or "half".
-    breakdown: "bias_type", "target" or a list of them.
+    breakdown: "bias_type", "target", "direction", "agreement" or a list of them.
     confidence_level: such as 0.95 for intervals by resampling target terms; None for none.
     n_resamples, seed: of the resampling.
     signature: whether to return a line that says how the numbers were made.
+    min_agreement: such as 4, to judge only examples on which so many of the five annotators agree; None for all.
 Returns:
     ss: percent, 0 to 100; the ideal is 50.
     lms: percent, 0 to 100; the ideal is 100, chance is 50; None without meaningless options.
@@ -52,7 +53,7 @@ Examples:
     'average:target|ties:strict|n:2|terms:1|version:1.0.0'
 """
 
-OPTIONS = ("average", "ties", "breakdown", "confidence_level", "n_resamples", "seed", "signature")
+OPTIONS = ("average", "ties", "breakdown", "confidence_level", "n_resamples", "seed", "signature", "min_agreement")
 
 _CITATION = """\
 @inproceedings{nadeem-etal-2021-stereoset,

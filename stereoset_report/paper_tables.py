@@ -21,7 +21,7 @@ INTRA, INTER = CONTEXT_TASKS
 DOMAINS = ("gender", "profession", "race", "religion")
 NUMBERS = ("lms", "ss", "icat")
 HEADERS = tuple(("", number) for number in NUMBERS)
-STUDY = ("en", "de", "tr", "fr", "es")  # the languages in the order of the multilingual study
+STUDY = ("en", "de", "tr", "fr", "es", "pt")  # in the order of the multilingual study, which lacks the last
 SPLITS = {"validation": "Development set", "test": "Test set", "sample": "Sample", "file": "Own examples"}
 # Not among the models whose lms and ss the paper correlates (§7).
 BASELINES = ("ideal", "stereotyped", "random", "sentiment", "ensemble")

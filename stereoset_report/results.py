@@ -25,7 +25,8 @@ def make_results(parts, **options):
 
     Args:
         parts: {config: (rows, scores)}; rows of the data set, scores[i][j] of option j of row i.
-        options: arguments of `compute_score`.
+        options: arguments of `compute_score`. What `breakdown` names comes beside the bias types, as "agreement 3", in
+            those tasks whose rows have it.
 
     Returns:
         {language: {task: {"all": numbers, bias type: numbers, …}}}; where a language has both tasks, also the
@@ -36,14 +37,14 @@ def make_results(parts, **options):
     """
     flat = {config: (list(map(flat_reference, rows)), scores) for config, (rows, scores) in parts.items()}
     results = defaultdict(dict)
-    for language, some in _by_language(flat).items():
+    for language, some in by_language(flat).items():
         for task, part in some.items():
             numbers = _pair_numbers if task in PAIR_TASKS else _numbers
             results[language][task] = numbers(*part, **options)
     return dict(results)
 
 
-def _by_language(parts):
+def by_language(parts):
     """{language: {task: (rows, scores)}} of {config: (rows, scores)}, with "overall" where both tasks are there."""
     by_language = defaultdict(dict)
     for config, part in parts.items():
@@ -65,7 +66,7 @@ def find_alarms(results, parts, record=None):
         record: of the run that they come from, as run.json holds it; None for scores of anybody's.
     """
     record, found = record or {}, []
-    for language, tasks in _by_language(parts).items():
+    for language, tasks in by_language(parts).items():
         for task, (rows, scores) in tasks.items():
             of, lms = f"{task} ({language})", results[language][task][ALL]["lms"]
             found.append(turned_round(of, lms, rows, scores) or low_lms(of, lms))
@@ -97,15 +98,22 @@ def alarms_of_results(results):
     ]
 
 
-def _numbers(references, scores, **options):
-    numbers = compute_score(scores, references, **{**options, "breakdown": "bias_type"})
-    groups = numbers.pop("bias_type")
+def _numbers(references, scores, breakdown=(), **options):
+    more = [name for name in breakdown if any(reference.get(name) is not None for reference in references)]
+    numbers = compute_score(scores, references, **{**options, "breakdown": ["bias_type", *more]})
+    groups = {**numbers.pop("bias_type"), **_named(numbers, more)}
     return {**groups, ALL: numbers}
 
 
-def _pair_numbers(references, scores, **options):
+def _named(numbers, names):
+    """The groups of some breakdowns, taken out of the numbers, each under its name and value."""
+    return {f"{name} {value}": found for name in names for value, found in numbers.pop(name).items()}
+
+
+def _pair_numbers(references, scores, breakdown=(), **options):
     """Pairs counted as by Nangia et al.: one pool, the directions apart, and how sure the model is of its choice."""
-    options = {**options, "average": "example", "breakdown": ["bias_type", "direction"]}
+    more = [name for name in breakdown if any(reference.get(name) is not None for reference in references)]
+    options = {**options, "average": "example", "breakdown": ["bias_type", "direction", *more]}
     numbers = compute_score(scores, references, **options)
-    groups = {**numbers.pop("bias_type"), **numbers.pop("direction")}
+    groups = {**numbers.pop("bias_type"), **numbers.pop("direction"), **_named(numbers, more)}
     return {**groups, ALL: {**numbers, "confidence": confidences(scores, references)}}

@@ -20,6 +20,8 @@ def find_notes(record):
             notes["NOTE", "longer than the model, and so scored with the end of their context."].append(
                 f"{task['truncated']} of {config}"
             )
+    for config, some in record.get("left_out", {}).items():
+        notes["NOTE", f"left out, the first for this: {next(iter(some.values()))}"].append(f"{len(some)} of {config}")
     for config, reason in record.get("unscored", {}).items():
         notes["NOT SCORED", reason].append(config)
     return [f"{kind}: {', '.join(some)}: {reason}" for (kind, reason), some in notes.items()]

@@ -237,6 +237,10 @@ class Baseline:
         """The rows that it refuses: none."""
         return {}
 
+    def unattributable(self, dataset: Rows) -> dict[int, str]:
+        """The rows of which it would have to know what stands at BLANK: none."""
+        return {}
+
     def evaluating(self, heads: Iterable[str]) -> AbstractContextManager[None]:
         """There is no model to put in evaluation mode."""
         return nullcontext()

@@ -9,6 +9,10 @@ class MissingHead(Refusal):
     """A head that a model's architecture, or its checkpoint, does not hold; another method may do without."""
 
 
+class MissingAttribute(Refusal):
+    """What stands at BLANK cannot be told; methods that read whole sentences do without."""
+
+
 # What an installation may lack, and which of its extras brings it.
 EXTRAS = {
     "accelerate": "scoring",

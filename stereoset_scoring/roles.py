@@ -106,6 +106,9 @@ class Scores(Protocol):
     def unscorable(self, dataset: Rows) -> dict[int, str]:
         """The rows that cannot be scored for what they hold: {index: the reason}."""
 
+    def unattributable(self, dataset: Rows) -> dict[int, str]:
+        """The rows of which it cannot be told what stands at BLANK, where that is asked: {index: the reason}."""
+
     def plan_all(self, data: Mapping[str, Rows]) -> dict[str, Job]:
         """The Jobs of several data sets: {name: Job}."""
 

@@ -25,9 +25,10 @@ from stereoset_scoring.planning.lengths import Limits, fitted
 from stereoset_scoring.planning.plan import make_job
 from stereoset_scoring.planning.rows import Recipe, Values
 from stereoset_scoring.planning.units import Unit
+from stereoset_scoring.questions.attribute import has_attribute
 from stereoset_scoring.questions.examples import Example, read_example
 from stereoset_scoring.reading import score_here
-from stereoset_scoring.refusal import MissingHead, Refusal
+from stereoset_scoring.refusal import MissingAttribute, MissingHead, Refusal
 from stereoset_scoring.roles import Rows, Source
 
 if TYPE_CHECKING:  # they import torch, which takes seconds
@@ -274,6 +275,18 @@ class Scorer:
                 refused[i] = str(reason)
         if refused and len(refused) == len(dataset):
             raise Refusal(refused[0])
+        return refused
+
+    def unattributable(self, dataset: Rows) -> dict[int, str]:
+        """The rows of which it cannot be told what stands at BLANK, where the method asks that: {index: the reason}."""
+        refused = {}
+        for i, row in enumerate(dataset):
+            example = read_example(row)
+            if example.task == "intrasentence" and not has_attribute(example):
+                try:
+                    self._recipes([row])
+                except MissingAttribute as reason:
+                    refused[i] = str(reason)
         return refused
 
     def plan_all(self, data: Mapping[str, Rows]) -> dict[str, Job]:

@@ -33,7 +33,9 @@ _PUNCTUATION = str.maketrans(
 )
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>|([0-9a-f]{2})|<\|byte(\d{1,3})\|>")  # the second is MyT5's
 # Letters of scripts that put no spaces between words are words by themselves.
-_WORD = re.compile(r"[^\W\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]+|\S")
+_UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
+_WORD = re.compile(rf"[^\W{_UNSPACED}]+|\S")
+_SPACED = re.compile(rf"[^{_UNSPACED}]")
 
 
 def spans(text: str, pieces: Sequence[Piece], unknown: str | None = None) -> list[Span] | None:
@@ -74,6 +76,17 @@ def words(text: str, pieces: Sequence[Piece], places: Sequence[Span], mark: str 
         number += i == 0 or _begins_word(piece, pieces[i - 1], mark)
         numbers.append(number)
     return numbers
+
+
+def joins(first: str, second: str) -> bool:
+    """Whether two characters that stand side by side cannot be parted: within a word, or a letter and its mark."""
+    if _is_mark(second):
+        return True
+    return all((_is_mark(one) or one.isalnum()) and _SPACED.match(one) for one in (first, second))
+
+
+def _is_mark(character: str) -> bool:
+    return unicodedata.category(character)[0] == "M"
 
 
 def mark_of(vocabulary: Collection[Piece]) -> str | None:
@@ -128,7 +141,7 @@ class _Written:
 
     def with_marks(self, end: int) -> int:
         """A place in the text, or that after the accents there, where the fold leaves them out."""
-        while end < len(self.text) and unicodedata.category(self.text[end])[0] == "M" and end not in self._written:
+        while end < len(self.text) and _is_mark(self.text[end]) and end not in self._written:
             end += 1
         return end
 

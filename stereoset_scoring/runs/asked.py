@@ -34,11 +34,13 @@ class Questions:
         split: "validation", "test", "sample" or "file".
         limit: how many examples of each task, the first ones; None for all.
         data_file: {"path": …, "sha256": …} of one's own file of examples; None for the published ones.
+        selection: which examples count, in words; None for all.
     """
 
     split: str = "validation"
     limit: int | None = None
     data_file: Mapping[str, str] | None = None
+    selection: str | None = None
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ def find_finished(folder: Path, plan: Plan, output: Output) -> Outcome | None:
         )
     record = read_record(folder)
     there, here = record.get("identity"), _identity(plan, output.scale)
-    if there != here or (record.get("left_out") and not output.keep_going):
+    if there != here or (not output.keep_going and record.get("left_out", {}) != plan.left_out):
         raise Refusal(
             f"{folder} holds another finished run ({_difference(there, here)}): "
             "give another folder, or set it aside with --restart."

@@ -143,5 +143,6 @@ class Part:
         """What part of the data is scored, in words; None for all of it."""
         limit = self._asked.questions.limit
         parts = [f"first {limit} examples of each task"] if limit else []
+        parts += [self._asked.questions.selection] if self._asked.questions.selection else []
         parts += [f"{len(some)} of {config} left out" for config, some in self._left_out.items()]
         return ", ".join(parts) or None

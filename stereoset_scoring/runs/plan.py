@@ -1,6 +1,6 @@
 """What a run will read, all of it known before anything is computed."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -58,9 +58,7 @@ def make_plan(asked: Asked, team: Team, scorer: Scores, data: Mapping[str, Rows]
     """
     unscored = scorer.unanswerable(data)
     data = {config: rows for config, rows in data.items() if config not in unscored}
-    left_out: LeftOut = {}
-    if asked.output.keep_going:
-        data, left_out = _without_unscorable(scorer, data)
+    data, left_out = _without(scorer.unscorable if asked.output.keep_going else scorer.unattributable, data)
     jobs = scorer.plan_all(data)
     methods = {config: scorer.method(asked_as(config)) for config in data}
     fallbacks = {config: scorer.fallback(asked_as(config)) for config in data}
@@ -68,12 +66,18 @@ def make_plan(asked: Asked, team: Team, scorer: Scores, data: Mapping[str, Rows]
     return Plan(scorer, data, jobs, methods, fallbacks, unscored, left_out, record)
 
 
-def _without_unscorable(scorer: Scores, data: Mapping[str, Rows]) -> tuple[dict[str, Rows], LeftOut]:
-    """(the data without the examples that the scorer refuses, {config: {id: why}} of those that have any)."""
+def _without(
+    find_refused: Callable[[Rows], dict[int, str]], data: Mapping[str, Rows]
+) -> tuple[dict[str, Rows], LeftOut]:
+    """(the data without the examples that are refused, {config: {id: why}} of those that have any).
+
+    Examples of which it cannot be told what stands at BLANK are always left out: no mend is asked of anybody, for they
+    are so in the published data, and the run says how many they are.
+    """
     kept: dict[str, Rows] = {}
     left_out: LeftOut = {}
     for config, rows in data.items():
-        refused = scorer.unscorable(rows)
+        refused = find_refused(rows)
         kept[config] = [row for i, row in enumerate(rows) if i not in refused]
         if refused:
             left_out[config] = {rows[i]["id"]: why for i, why in refused.items()}
