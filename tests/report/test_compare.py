@@ -253,7 +253,7 @@ def test_runs_that_call_themselves_the_same_are_told_apart_by_their_folders(ster
     [
         ("=x.json", "is not NAME=PATH"),
         ("a=", "is not NAME=PATH"),
-        ("a:xx=x.json", "names the language 'xx': choose one of en, de"),
+        ("a:xx=x.json", "names the language 'xx': choose one of en, "),
         ("\x1b[2J=x.json", "'\\x1b[2J' is no label"),
         ("nowhere", "nor a file or folder"),
         ("a=nowhere", "No such file"),
