@@ -8,6 +8,7 @@ the files.
 """
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 
 from stereoset_cli.arguments import Formatter
@@ -21,7 +22,7 @@ from stereoset_scoring.questions.configs import LANGUAGES
 from stereoset_scoring.refusal import Refusal
 
 
-def main():
+def main() -> None:
     """Scores, published numbers, tables."""
     args = parse_args()
     models = read_models(args)
@@ -37,7 +38,7 @@ def main():
     print("\n\n\n".join(render(table, args.format, table_width()) for table in tables.values() if table is not None))
 
 
-def parse_args():
+def parse_args() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=Formatter)
     parser.add_argument(
@@ -56,9 +57,10 @@ def parse_args():
     return parser.parse_args()
 
 
-def read_models(args):
+def read_models(args: argparse.Namespace) -> list[Model]:
     """The Models that the command line names."""
-    models, seen = [], set()
+    models: list[Model] = []
+    seen: set[tuple[str, str, str]] = set()
     for word in args.scores:
         name, separator, path = word.partition("=")
         name, _, language = name.partition(":")
@@ -77,7 +79,7 @@ def read_models(args):
     return models
 
 
-def default_tables(models):
+def default_tables(models: Iterable[Model]) -> list[str]:
     """All tables, those by language only where there is more than English."""
     several = {language for model in models for language in model.languages} - {"en"}
     return [name for name in TABLES if name.isdigit() or several]

@@ -11,7 +11,8 @@ from typing import Any
 from stereoset_metric.compute_score import compute_score, flat_reference
 from stereoset_report.correlation import spearman
 from stereoset_report.formats import Cell, Row, Table
-from stereoset_report.results import ALL, OVERALL, make_results
+from stereoset_report.published import Published
+from stereoset_report.results import ALL, OVERALL, Numbers, Results, make_results
 from stereoset_report.saved import Saved
 from stereoset_scoring.questions.configs import CONTEXT_TASKS
 
@@ -40,10 +41,6 @@ BY_TARGET = {
     "ICAT macro": ("icat_macro", "icat_macro"),
     "ICAT micro": ("icat", "icat_micro"),
 }
-
-Numbers = Mapping[str, Any]  # the metric's
-Results = Mapping[str, Mapping[str, Mapping[str, Numbers]]]  # {language: {task: {group of examples: numbers}}}
-Published = Mapping[tuple[str, ...], float]  # see `read_published`
 
 
 @dataclass(frozen=True)
