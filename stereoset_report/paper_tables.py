@@ -193,7 +193,7 @@ def make_table(name: str, models: Sequence[Model], published: Published, **optio
     sections = {heading: rows for heading, rows in table.sections.items() if rows}
     if not sections or all(cell.value is None for cell in table.cells):
         return None
-    notes = [*table.notes, *_agreement(table), *_stamps(models)]
+    notes = [*table.notes, *_agreement(table), *_partial_notes(models)]
     return Table(table.title, table.labels, table.columns, sections, notes)
 
 
@@ -329,7 +329,7 @@ def _agreement(table: Table) -> list[str]:
     return [f"[published]: {len(compared) - differing} of {len(compared)} agree to ±0.005; ! marks the others."]
 
 
-def _stamps(models: Iterable[Model]) -> list[str]:
+def _partial_notes(models: Iterable[Model]) -> list[str]:
     """A line for each model of which only a part was scored."""
     return [f"PARTIAL: {model.name}, {model.saved.partial}" for model in models if model.saved.partial]
 
