@@ -8,6 +8,7 @@ the files.
 """
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 
 from stereoset_cli.arguments import Formatter
@@ -22,7 +23,7 @@ from stereoset_report.resampling import Resampling
 from stereoset_scoring.refusal import Refusal
 
 
-def main():
+def main() -> None:
     """Scores, published numbers, tables."""
     args = parse_args()
     models = read_models(args)
@@ -38,7 +39,7 @@ def main():
     print("\n\n\n".join(render(table, args.format, table_width()) for table in tables.values() if table is not None))
 
 
-def parse_args():
+def parse_args() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=Formatter)
     parser.add_argument(
@@ -59,10 +60,11 @@ def parse_args():
     return parser.parse_args()
 
 
-def read_models(args):
+def read_models(args: argparse.Namespace) -> list[Model]:
     """The Models that the command line names."""
     resampling = Resampling(args.confidence_level) if args.confidence_level else None
-    models, seen = [], set()
+    models: list[Model] = []
+    seen: set[tuple[str, str, str]] = set()
     for named in read_labelled(args.scores, args.split, args.data_dir):
         model = Model(named.name, named.saved, resampling)
         parts = {(model.name, model.split, config) for config in model.saved.parts}
@@ -76,7 +78,7 @@ def read_models(args):
     return models
 
 
-def default_tables(models):
+def default_tables(models: Iterable[Model]) -> list[str]:
     """All tables, those by language only where there is more than English."""
     several = {language for model in models for language in model.languages} - {"en"}
     return [name for name in TABLES if name.isdigit() or several]

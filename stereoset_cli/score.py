@@ -6,6 +6,10 @@
 Writes scores.json (StereoSet's own layout), results.json (the table) and run.json (the record) to --output-dir.
 """
 
+import argparse
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 from stereoset_scoring.processes import interruption
 
 if __name__ == "__main__":
@@ -18,6 +22,14 @@ from stereoset_cli.telling import is_main, note, progress, say, table_width
 from stereoset_scoring.methods.registry import methods_table
 from stereoset_scoring.processes.interruption import Interrupted, listening
 from stereoset_scoring.questions.configs import CONTEXT_TASKS, ENGLISH, config_name
+
+if TYPE_CHECKING:  # they import torch, which takes seconds
+    from stereoset_report.alarms import Alarm
+    from stereoset_report.own_data import OwnData
+    from stereoset_report.selection import Selection
+    from stereoset_scoring.roles import Rows
+    from stereoset_scoring.runs.outcome import Outcome, Results, Scored
+    from stereoset_scoring.runs.plan import Plan
 
 
 def main() -> None:
@@ -32,7 +44,7 @@ def main() -> None:
         score(args)
 
 
-def score(args) -> None:
+def score(args: argparse.Namespace) -> None:
     """The run, and for two presets their difference."""
     # Here, for importing them takes seconds.
     from stereoset_report.results import find_alarms, make_results
@@ -42,7 +54,7 @@ def score(args) -> None:
     from stereoset_scoring.runs.part import Listener
     from stereoset_scoring.runs.run import run
 
-    def judge(parts, record):
+    def judge(parts: "Scored", record: Mapping[str, Any]) -> "tuple[Results, list[Alarm]]":
         results = make_results(parts, breakdown=args.breakdown)
         return results, find_alarms(results, parts, record)
 
@@ -63,7 +75,7 @@ class Failed(RuntimeError):
     """A run that went wrong for a reason that can be told in a sentence."""
 
 
-def read_own(args):
+def read_own(args: argparse.Namespace) -> "OwnData | None":
     """The examples of --data-file; None without one."""
     if not args.data_file:
         return None
@@ -72,14 +84,14 @@ def read_own(args):
     return read_data_file(args.data_file, args.language or ENGLISH, args.tasks)
 
 
-def read_selection(args):
+def read_selection(args: argparse.Namespace) -> "Selection":
     """Which examples count: the Selection of the command line."""
     from stereoset_report.selection import Selection, read_own_flags
 
     return Selection(args.without, args.min_agreement, read_own_flags(args.flags))
 
 
-def load_data(args, own, selection):
+def load_data(args: argparse.Namespace, own: "OwnData | None", selection: "Selection") -> "dict[str, Rows]":
     """{name of the data set's config: its rows}, those that count, the first ones if so asked."""
     from stereoset_report.saved import load_rows
     from stereoset_report.selection import check_pairs
@@ -98,10 +110,10 @@ def load_data(args, own, selection):
     first = {config: rows[: args.limit] for config, rows in kept.items()}
     if not args.keep_going:
         check_pairs(first)
-    return first
+    return dict(first)
 
 
-def headline(model):
+def headline(model: Mapping[str, Any]) -> list[str]:
     """What was really loaded, a line a head."""
     lines = [f"{model['name']} ({model['commit'] or 'local'}), {model['family']}"]
     for kind, head in model["heads"].items():
@@ -114,7 +126,7 @@ def headline(model):
     return lines
 
 
-def exceptions(plan):
+def exceptions(plan: "Plan") -> list[str]:
     """What is not scored as usual, or not at all, a line each."""
     from stereoset_report.text import fallback_words
 
@@ -126,7 +138,7 @@ def exceptions(plan):
     ]
 
 
-def show(outcome) -> None:
+def show(outcome: "Outcome") -> None:
     """Print the table of an Outcome."""
     from stereoset_report.text import find_notes, render
 

@@ -12,8 +12,9 @@ from stereoset_metric.compute_score import compute_score, flat_reference
 from stereoset_report.correlation import spearman
 from stereoset_report.formats import Cell, Row, Table, filled
 from stereoset_report.intervals import make_results_with_intervals
+from stereoset_report.published import Published
 from stereoset_report.resampling import Resampling
-from stereoset_report.results import ALL, OVERALL, make_results
+from stereoset_report.results import ALL, OVERALL, Numbers, Results, make_results
 from stereoset_report.saved import Saved
 from stereoset_scoring.questions.configs import CONTEXT_TASKS
 
@@ -42,10 +43,6 @@ BY_TARGET = {
     "ICAT macro": ("icat_macro", "icat_macro"),
     "ICAT micro": ("icat", "icat_micro"),
 }
-
-Numbers = Mapping[str, Any]  # the metric's
-Results = Mapping[str, Mapping[str, Mapping[str, Numbers]]]  # {language: {task: {group of examples: numbers}}}
-Published = Mapping[tuple[str, ...], float]  # see `read_published`
 
 
 @dataclass(frozen=True)
@@ -212,7 +209,7 @@ def make_table(name: str, models: Sequence[Model], published: Published, **optio
     sections = {heading: rows for heading, rows in table.sections.items() if rows}
     if not sections or all(cell.value is None for cell in table.cells):
         return None
-    notes = [*table.notes, *_agreement(table), *_intervals(models), *_stamps(models)]
+    notes = [*table.notes, *_agreement(table), *_intervals(models), *_partial_notes(models)]
     return filled(Table(table.title, table.labels, table.columns, sections, notes))
 
 
@@ -362,7 +359,7 @@ def _intervals(models: Iterable[Model]) -> list[str]:
     ]
 
 
-def _stamps(models: Iterable[Model]) -> list[str]:
+def _partial_notes(models: Iterable[Model]) -> list[str]:
     """A line for each model of which only a part was scored."""
     return [f"PARTIAL: {model.name}, {model.saved.partial}" for model in models if model.saved.partial]
 

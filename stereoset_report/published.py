@@ -9,14 +9,19 @@ Percent, to two decimals; null where nothing was published. Models have the name
 """
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from stereoset_scoring.files.store import read_json
 from stereoset_scoring.refusal import Refusal
 
 SPLITS = ("validation", "test")
 
+Key = tuple[str, ...]
+Published = Mapping[Key, float]  # see `read_published`
 
-def read_published(words):
+
+def read_published(words: Iterable[str]) -> Published:
     """{key: percent} of some files, each given as FILE or SPLIT=FILE.
 
     Keys are (split, model, task, bias type, number) and ("multilingual-2", model, language, number), the model in
@@ -26,7 +31,8 @@ def read_published(words):
         OSError: if a file is missing.
         ValueError: if a file is in neither layout, or lacks its split.
     """
-    cells = {}
+    cells: dict[Key, float | None] = {}
+    split: str | None
     for word in words:
         split, separator, path = word.partition("=")
         if not separator or split not in SPLITS:
@@ -42,11 +48,11 @@ def read_published(words):
     return {key: value for key, value in cells.items() if value is not None}
 
 
-def _is_percent(value):
+def _is_percent(value: Any) -> bool:
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 100)
 
 
-def _cells(content, split, path):
+def _cells(content: Any, split: str | None, path: str) -> Iterator[tuple[Key, Any]]:
     for name, block in content.items():
         number = re.match(r"table(\d+)_", name)
         if number:
@@ -57,14 +63,14 @@ def _cells(content, split, path):
             raise Refusal(f"Which split {path} is of, it does not say: give it as validation=FILE or test=FILE.")
 
 
-def _by_domain(split, model, block):
+def _by_domain(split: str, model: str, block: Any) -> Iterator[tuple[Key, Any]]:
     for domain, tasks in block.items():
         for task, numbers in tasks.items():
             for number, value in numbers.items():
                 yield (split, model.lower(), task, domain, number), value
 
 
-def _multilingual(table, block):
+def _multilingual(table: str, block: Any) -> Iterator[tuple[Key, Any]]:
     for model, numbers in block.items():
         for number, by_language in numbers.items():
             for language, value in by_language.items():

@@ -3,6 +3,7 @@
 import os
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import torch
 from accelerate import PartialState
@@ -39,7 +40,7 @@ def processes() -> PartialState:
     """
     cpu = parse_flag_from_env("ACCELERATE_USE_CPU") or not torch.accelerator.is_available()
     try:
-        return PartialState(cpu=cpu, timeout=JOINING, **_seat())
+        return PartialState(cpu=cpu, timeout=JOINING, **_meeting_place())
     except (RuntimeError, ValueError) as error:
         if int(os.environ.get("WORLD_SIZE", 1)) < 2:
             raise
@@ -49,7 +50,7 @@ def processes() -> PartialState:
         ) from error
 
 
-def _seat():
+def _meeting_place() -> dict[str, Any]:
     """Where torch's group of processes meets, under keys of this run's own; nothing where torch need not be told."""
     told = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"} <= os.environ.keys()
     if not told or int(os.environ["WORLD_SIZE"]) < 2 or torch.distributed.is_initialized():

@@ -13,7 +13,19 @@ from importlib.metadata import version
 import pytest
 
 import stereoset_scoring
-from tests.house import PACKAGES, REPOSITORY, docstring, importers, imports_of, is_within, modules, source_folders
+from tests.house import (
+    PACKAGES,
+    REPOSITORY,
+    depth,
+    docstring,
+    functions_of,
+    importers,
+    imports_of,
+    is_within,
+    modules,
+    nested_comprehensions,
+    source_folders,
+)
 
 MAIN_PACKAGES = ("accelerate", "datasets", "evaluate", "huggingface_hub", "tokenizers", "torch", "transformers")
 SCORING = "stereoset_scoring"
@@ -136,6 +148,17 @@ def test_room_does_not_know(room, names):
 def test_questions_know_tokenizers_and_no_models():
     used = set().union(*(imports_of(path) for name, path in modules(SCORING).items() if room_of(name) == "questions"))
     assert {name for name in used if is_within(name, "transformers") and not is_within(name, *OF_TOKENIZERS)} == set()
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_comprehension_holds_no_other(package):
+    assert [place for path in modules(package).values() for place in nested_comprehensions(path)] == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_function_nests_deeper_than_four_levels(package):
+    for module, path in modules(package).items():
+        assert [one.name for one in functions_of(path) if depth(one) > 4] == [], module
 
 
 def test_few_know_that_there_are_processes():

@@ -13,7 +13,7 @@ from stereoset_scoring.refusal import Refusal
 
 Dtype = torch.dtype | Literal["auto"]  # "auto" is the checkpoint's own
 # Where the library's models name what they want in float32, by the dtype of the rest.
-WISHES = {
+KEPT_IN_FLOAT32 = {
     torch.float16: ("_keep_in_fp32_modules", "_keep_in_fp32_modules_strict"),
     torch.bfloat16: ("_keep_in_fp32_modules_strict",),
 }
@@ -88,7 +88,7 @@ def _widen(tensors: Iterable[torch.Tensor], dtype: torch.dtype) -> None:
 
 def _kept_wider(model: nn.Module, dtype: torch.dtype) -> Callable[[str], bool]:
     """From a weight's name to whether the model wants it in float32 where the rest is in a dtype."""
-    lists = WISHES.get(dtype, ())
+    lists = KEPT_IN_FLOAT32.get(dtype, ())
     asked = [getattr(part, wishes, None) or () for part in model.modules() for wishes in lists]
     patterns = set(chain.from_iterable(asked))
     expressions = [re.compile(pattern.replace("*", ".*")) for pattern in patterns]  # as the library reads them

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle, islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -17,6 +17,10 @@ from stereoset_scoring.engines.budget import free_memory
 from stereoset_scoring.planning.packing import Pack, pack
 from stereoset_scoring.planning.rows import Row
 from stereoset_scoring.refusal import Refusal
+
+if TYPE_CHECKING:
+    from stereoset_scoring.engines.bidirectional import BidirectionalEngine
+    from stereoset_scoring.engines.causal import CausalEngine
 
 FEW = 4
 # What counts parts, names tokens or speaks of other tasks is no length.
@@ -117,7 +121,7 @@ def length_of(row: Row) -> int:
 
 
 @torch.no_grad()
-def try_causal_at_once(engine, rows: Sequence[Row]) -> Trial | None:
+def try_causal_at_once(engine: "CausalEngine", rows: Sequence[Row]) -> Trial | None:
     """What a causal model shows on some rows in two passes; None where that says nothing, and `try_causal` must.
 
     In full precision, rows that say in a tree, where nothing sees what follows or another branch, what they say in a
@@ -133,7 +137,7 @@ def try_causal_at_once(engine, rows: Sequence[Row]) -> Trial | None:
         found, selects, projects = engine.told(engine.packed_inputs([tree]), logits[0])
     except Exception:  # of any make: this architecture, or its attention, takes no mask of ours
         return None
-    if not selects:
+    if found is None or not selects:
         return None
     equal = (
         not _differ(engine, found[0, list(path)], states[: len(path)], FULL)
@@ -143,11 +147,10 @@ def try_causal_at_once(engine, rows: Sequence[Row]) -> Trial | None:
 
 
 @torch.no_grad()
-def try_causal(engine, rows: Sequence[Row], packing: bool = True) -> Trial:
+def try_causal(engine: "CausalEngine", rows: Sequence[Row], packing: bool = True) -> Trial:
     """What a causal model shows on some rows, the longest of them first and another length last.
 
     Args:
-        engine: its engine.
         rows: rows of a job, or a `sketch` of them.
         packing: whether to try trees, too.
 
@@ -201,7 +204,7 @@ def _trees(engine, *trees: Pack) -> list[torch.Tensor]:
 
 
 @torch.no_grad()
-def try_bidirectional(engine, long: Row, short: Row) -> Trial:
+def try_bidirectional(engine: "BidirectionalEngine", long: Row, short: Row) -> Trial:
     """What a model that looks both ways shows on two rows.
 
     Raises:

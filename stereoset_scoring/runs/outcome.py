@@ -25,7 +25,8 @@ from stereoset_scoring.runs.plan import Plan
 from stereoset_scoring.runs.record import Record, Scores, signature
 
 Results = Mapping[str, Any]
-Scored = Mapping[str, tuple[Rows, Scores]]  # {config: (rows, scores)}
+Part = tuple[list[Mapping[str, Any]], list[list[float]]]  # rows of a data set, scores[i][j] of option j of row i
+Scored = Mapping[str, Part]  # by the name of its config
 Judge = Callable[[Scored, Record], tuple[Results, Sequence[Mapping[str, str]]]]
 
 

@@ -1,6 +1,6 @@
 """One scorer's part of a run, in a folder of its own: gone on with, computed, written; or found finished."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -10,7 +10,6 @@ from typing import Any
 from stereoset_scoring.files.ledger import Ledger
 from stereoset_scoring.processes.team import Team
 from stereoset_scoring.reading import Unreadable, read_everywhere, rows_to_read
-from stereoset_scoring.roles import Rows
 from stereoset_scoring.runs.asked import Asked
 from stereoset_scoring.runs.outcome import Judge, Outcome, Scored, find_finished, save
 from stereoset_scoring.runs.plan import Plan
@@ -103,7 +102,7 @@ class Part:
         jobs = self._plan.jobs.items()
         return self._listener.progress(sum(rows_to_read(self._team, job, self._known[config]) for config, job in jobs))
 
-    def _read(self, config: str, tick: Callable[[int], Any]) -> tuple[Rows, list[list[float]]]:
+    def _read(self, config: str, tick: Callable[[int], Any]) -> tuple[list[Mapping[str, Any]], list[list[float]]]:
         """(rows, scores) of a data set, without the examples that are left out."""
         job, rows = self._plan.jobs[config], self._plan.data[config]
         values, failures = read_everywhere(
