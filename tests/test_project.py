@@ -80,6 +80,8 @@ LIGHT = (
     "stereoset_report.items_text",
     "stereoset_cli.compare",
     "stereoset_cli.items",
+    "stereoset_report.exports",
+    "stereoset_cli.export",
     "stereoset_cli.table",
     "stereoset_cli.reproduce",
     "stereoset_cli.methods",
