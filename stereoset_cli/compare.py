@@ -6,6 +6,7 @@ stereoset compare runs/bert runs/gpt2 --baseline gpt2 --by task bias_type overal
 
 import argparse
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 from stereoset_cli.arguments import Formatter
@@ -18,6 +19,7 @@ from stereoset_report.comparison import BY, TASK, Comparison, Manner, compare
 from stereoset_report.comparison_tables import above, as_json, below, csv_of, tables
 from stereoset_report.formats import FORMATS, render
 from stereoset_report.resampling import Resampling
+from stereoset_report.sensitivity import Sensitivity, sensitivity, sensitivity_table
 
 JSON, CSV = "json", "csv"
 
@@ -28,8 +30,10 @@ def main() -> None:
     models = read_labelled(args.scores, args.split, args.data_dir, args.data_file)
     resampling = Resampling(args.confidence_level, args.resamples, args.seed)
     manner = Manner(args.average, args.ties, resampling, args.by)
-    comparison = compare(models, manner, args.baseline)
-    print(show(comparison, args.format))
+    if args.methods:
+        print(show_methods(sensitivity(models, manner), args.format))
+        return
+    print(show(compare(models, manner, args.baseline), args.format))
 
 
 def show(comparison: Comparison, layout: str) -> str:
@@ -43,6 +47,13 @@ def show(comparison: Comparison, layout: str) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
+def show_methods(found: list[Sensitivity], layout: str) -> str:
+    """Methods of the same models as text."""
+    if layout == JSON:
+        return json.dumps([asdict(one) for one in found], indent=1)
+    return render(sensitivity_table(found), layout, table_width())
+
+
 def parse_args() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=Formatter)
@@ -54,6 +65,11 @@ def parse_args() -> argparse.Namespace:
     counted = parser.add_argument_group("how it is counted")
     counted.add_argument(
         "--baseline", metavar="NAME", help="what the others are set against; default: the first that there is"
+    )
+    counted.add_argument(
+        "--methods",
+        action="store_true",
+        help="instead: runs of one model by several methods, and how far their numbers lie apart",
     )
     counted.add_argument("--by", nargs="+", choices=BY, default=[TASK], help="what has rows of its own")
     counted.add_argument("--average", choices=AVERAGES, default="target", help="over target terms or examples")

@@ -19,14 +19,18 @@ HELP = (
 
 
 def read_labelled(
-    words: Iterable[str], split: str, data_dir: Path | None = None, data_file: Path | None = None
+    words: Iterable[str],
+    split: str,
+    data_dir: Path | None = None,
+    data_file: Path | None = None,
+    whole: bool = False,
 ) -> list[Named]:
     """Saved scores, and what to call them.
 
     Args:
         words: NAME=PATH, NAME:LANGUAGE=PATH, or a PATH that is there; those without a name that call themselves the
             same are told apart by the names of their folders.
-        split, data_dir, data_file: as `read_saved` takes them.
+        split, data_dir, data_file, whole: as `read_saved` takes them.
 
     Raises:
         OSError: if there is no such file.
@@ -34,7 +38,7 @@ def read_labelled(
     """
     names, languages, paths = zip(*map(take_apart, words), strict=True)
     saved = [
-        read_saved(path, language or ENGLISH, split, data_dir, data_file)
+        read_saved(path, language or ENGLISH, split, data_dir, data_file, whole)
         for path, language in zip(paths, languages, strict=True)
     ]
     unnamed = Counter(one.label for one, name in zip(saved, names, strict=True) if not name)

@@ -358,27 +358,30 @@ def _against(sheet: Sheet, base: Sheet, group: str, by_example: bool, resampling
     return Against(base.name, len(ours.keys), found, flips(ours, theirs))
 
 
+def with_holm(all_against: Sequence[Against]) -> list[Against]:
+    """Comparisons with one baseline, the p-values of each number corrected for all of them."""
+    adjusted: list[dict[str, float]] = [{} for _ in all_against]
+    for name in {name for against in all_against for name in against.differences}:
+        known = [(i, p) for i, against in enumerate(all_against) if (p := _p_of(against, name)) is not None]
+        for (i, _), p in zip(known, holm([p for _, p in known]), strict=True):
+            adjusted[i][name] = p
+    return [_adjusted(against, of_one) for against, of_one in zip(all_against, adjusted, strict=True)]
+
+
+def _adjusted(against: Against, p_values: Mapping[str, float]) -> Against:
+    found = {name: replace(one, p_holm=p_values.get(name)) for name, one in against.differences.items()}
+    return replace(against, differences=found)
+
+
 def _corrected(entries: Sequence[Entry]) -> list[Entry]:
-    """The rows of a cell, with Holm's correction of each number over the models in it."""
-    adjusted: dict[str, dict[str, float]] = defaultdict(dict)
-    for name in {name for entry in entries for name in entry.figures}:
-        given = [(entry.model, p) for entry in entries if (p := _p_of(entry, name)) is not None]
-        adjusted[name] = dict(zip([model for model, _ in given], holm([p for _, p in given]), strict=True))
-    return [_with_holm(entry, adjusted) for entry in entries]
+    """The rows of a cell, with Holm's correction over the models in it."""
+    corrected = iter(with_holm([entry.against for entry in entries if entry.against]))
+    return [replace(entry, against=next(corrected)) if entry.against else entry for entry in entries]
 
 
-def _p_of(entry: Entry, name: str) -> float | None:
-    found = entry.against and entry.against.differences.get(name)
+def _p_of(against: Against, name: str) -> float | None:
+    found = against.differences.get(name)
     return found.p if found else None
-
-
-def _with_holm(entry: Entry, adjusted: Mapping[str, Mapping[str, float]]) -> Entry:
-    if entry.against is None:
-        return entry
-    found = {
-        name: replace(one, p_holm=adjusted[name].get(entry.model)) for name, one in entry.against.differences.items()
-    }
-    return replace(entry, against=replace(entry.against, differences=found))
 
 
 def _alarms(models: Sequence[Named], sheets: Sheets) -> dict[str, list[dict[str, str]]]:

@@ -7,7 +7,7 @@ from typing import Any
 from stereoset_report.alarms import lines_of
 from stereoset_report.comparison import Cell, Comparison, Difference, Entry, Figure
 from stereoset_report.formats import Cell as Shown
-from stereoset_report.formats import Row, Table, as_csv, filled
+from stereoset_report.formats import Row, Table, filled, records_as_csv
 from stereoset_report.results import ALL
 
 SCORES = ("ss", "lms", "icat", "share", "log_odds")  # what tables show; JSON and CSV have icat_macro, too
@@ -108,9 +108,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
 
 def csv_of(entries: Iterable[Entry]) -> str:
     """A line for each model and cell, with all its numbers; differences have the names of their numbers in front."""
-    records = [_record(entry) for entry in entries]
-    names = list(dict.fromkeys(name for record in records for name in record))
-    return as_csv([names, *([record.get(name) for name in names] for record in records)])
+    return records_as_csv(map(_record, entries))
 
 
 def _difference(found: Difference) -> list[Any]:
@@ -120,16 +118,16 @@ def _difference(found: Difference) -> list[Any]:
 
 def _record(entry: Entry) -> dict[str, Any]:
     record = {"model": entry.model, **asdict(entry.cell), "method": entry.method, "scale": entry.scale}
-    record |= {"count": entry.count, "terms": entry.terms, "ties": entry.ties, **_columns(entry.figures, "")}
+    record |= {"count": entry.count, "terms": entry.terms, "ties": entry.ties, **columns_of(entry.figures, "")}
     against = entry.against
     if against is None:
         return record
     flips = {f"flips_{name}": value for name, value in asdict(against.flips).items()}
     common = {"baseline": against.baseline, "common_examples": against.examples}
-    return {**record, **common, **_columns(against.differences, "_difference"), **flips}
+    return {**record, **common, **columns_of(against.differences, "_difference"), **flips}
 
 
-def _columns(figures: Mapping[str, Figure], suffix: str) -> dict[str, Any]:
+def columns_of(figures: Mapping[str, Figure], suffix: str) -> dict[str, Any]:
     """{ss: …, ss_low: …, …} of {ss: Figure}."""
     return {
         f"{name}{suffix}{'' if part == 'value' else f'_{part}'}": value

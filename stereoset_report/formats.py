@@ -3,9 +3,11 @@
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+from stereoset_scoring.files.predictions import printable
 
 DIFFERS = "!"
 GAP = "  "  # between columns
@@ -210,6 +212,17 @@ def as_csv(lines: Iterable[Iterable[Any]]) -> str:
     written = io.StringIO()
     csv.writer(written, lineterminator="\n").writerows(lines)
     return written.getvalue().rstrip("\n")
+
+
+def records_as_csv(records: Iterable[Mapping[str, Any]]) -> str:
+    """Records as CSV, a line each, and a column for each name that any has; control characters are spelled out."""
+    found = list(records)
+    names = list(dict.fromkeys(name for record in found for name in record))
+    return as_csv([names, *([_one_line(record.get(name)) for name in names] for record in found)])
+
+
+def _one_line(value: Any) -> Any:
+    return printable(value) if isinstance(value, str) else value
 
 
 def _csv_parts(cells: Sequence[Any]) -> list[str]:

@@ -47,7 +47,7 @@ class Saved:
     signature: str = ""
 
 
-def read_saved(path, language="en", split="validation", data_dir=None, data_file=None):
+def read_saved(path, language="en", split="validation", data_dir=None, data_file=None, whole=False):
     """The Saved scores of a prediction file or of the output folder of a run.
 
     A CSV, as CrowS-Pairs' own code writes it, holds its pairs itself: no data set is read for it.
@@ -58,6 +58,7 @@ def read_saved(path, language="en", split="validation", data_dir=None, data_file
         split: of a file; a run's record says it.
         data_dir: a mirror of the upstream files, instead of the network.
         data_file: the file of the examples that were scored, where it was one's own; a run's record says where it was.
+        whole: whether to give more of the rows than what the metric needs of them.
 
     Raises:
         OSError: if there is no such file.
@@ -76,7 +77,7 @@ def read_saved(path, language="en", split="validation", data_dir=None, data_file
         says_none = name in CONTEXT_TASKS or language in LANGUAGES_OF.get(name, ())
         config = config_name(name, language) if says_none else name
         try:
-            rows = load_rows(config, split, data_dir) if own is None else _rows_of(own, config)
+            rows = load_rows(config, split, data_dir, whole) if own is None else _rows_of(own, config)
             parts[config] = align(by_id, rows, partial=partial is not None)
         except Refusal as error:
             raise Refusal(f"{scores}, {name!r}: {error}") from error
