@@ -259,12 +259,12 @@ def must_compute(engine, rows: Sequence[Row]) -> None:
     """Refuse a model that is computed for no row in its dtype; in float32 there is no other to be named.
 
     Raises:
-        Refusal: if the shortest, the middle and the longest of the rows each fail, and not for want of memory.
+        Refusal: if a short, the middle and the longest of the rows each fail, and not for want of memory.
     """
     if engine.model.dtype == torch.float32:
         return
     ordered = sorted(rows, key=length_of)
-    errors = [_error_of(engine, row) for row in (ordered[0], ordered[len(ordered) // 2], ordered[-1])]
+    errors = [_error_of(engine, row) for row in (short_one(ordered), ordered[len(ordered) // 2], ordered[-1])]
     of_dtype = [error for error in errors if isinstance(error, (RuntimeError, TypeError))]
     if len(of_dtype) < len(errors) or any(map(ran_out_of_memory, of_dtype)):
         return

@@ -277,12 +277,16 @@ POOLING = {"d_model": 32, "n_head": 4, "d_head": 8, "d_inner": 48, "block_sizes"
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("length", range(4, 12))
+@pytest.mark.parametrize("length", [5, 6, 8, 9])
 def test_padding_that_shows_at_some_lengths_alone_is_found_in_any_dtype(tokenizer_of, row, length, dtype):
     # It pools by twos and fours: what stands behind a whole number of tokens hardly shows.
     model = made(FunnelConfig(**POOLING), FunnelForMaskedLM)
+    numbers = torch.Generator().manual_seed(5)
     for weight in model.parameters():
-        weight.data.normal_(0, 0.3, generator=torch.Generator().manual_seed(len(weight)))
+        if weight.dim() == 1:
+            weight.data += 0.1 * torch.randn(weight.shape, generator=numbers)
+        else:
+            weight.data.normal_(0, 0.3, generator=numbers)
     engine = load_scorer(model=model.to(dtype), tokenizer=tokenizer_of("bert")).source.head("masked").engine
     rows = [Row("masked", tuple(range(20, 20 + some)), ()) for some in (length, length + 12)]
     engine.try_out([rows])
@@ -302,11 +306,12 @@ def test_model_that_cannot_be_computed_in_its_dtype_is_refused(tokenizer_of, int
 
 
 class Narrow(GPT2LMHeadModel):
-    """Fails in every dtype but float32, as code does that makes tensors of its own."""
+    """Fails in every dtype but float32, as code does that makes tensors of its own; here for more tokens than one."""
 
     def forward(self, **inputs):
         output = super().forward(**inputs)
-        output.logits = output.logits @ torch.eye(output.logits.shape[-1])
+        if inputs["input_ids"].shape[1] > 1:
+            output.logits = output.logits @ torch.eye(output.logits.shape[-1])
         return output
 
 
