@@ -25,8 +25,6 @@ OVERALL = "overall"
 ALL = "all"
 
 Part = tuple[Rows, Scores]
-    Sequence[Mapping[str, Any]], Sequence[Sequence[float]]
-]  # rows of the data set, scores[i][j] of option j of row i
 Numbers = dict[str, Any]  # the metric's
 Groups = dict[str, Numbers]  # by bias type, and ALL
 Results = Mapping[str, Mapping[str, Mapping[str, Numbers]]]  # {language: {task: {group of examples: numbers}}}

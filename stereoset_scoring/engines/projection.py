@@ -144,19 +144,33 @@ def told(model: Model, inputs: Inputs, count: int) -> tuple[torch.Tensor | None,
         projection, to the bit). It is not where logits are scaled, capped or given a bias afterwards, or computed in
         another way. (None, None, False) where the projection cannot be told anything.
     """
-    projection = model.get_output_embeddings()
     seen: list[torch.Tensor] = []
+    given: list[torch.Tensor] = []
 
     def telling(hidden: torch.Tensor) -> torch.Tensor:
+        seen.append(hidden)
         # None shows a bias, large ones a cap, and all of them a scale.
-        seen.extend((hidden, torch.cat([hidden[0, :count] * factor for factor in (1, 0, 50)])))
-        return seen[1]
+        return torch.cat([hidden[0, :count] * factor for factor in (1, 0, 50)])
 
-    with seen_by(projection, telling) as done:
+    projection = model.get_output_embeddings()
+    with seen_by(projection, telling) as done, giving(projection, given):
         logits = logits_of(model(**inputs))
     if not done or logits.dim() != 2:
         return None, None, False
-    return seen[0], logits[:count], torch.equal(logits, projection(seen[1]).to(logits.dtype))
+    return seen[0], logits[:count], torch.equal(logits, given[0].to(logits.dtype))
+
+
+@contextmanager
+def giving(projection: Any, given: list[torch.Tensor]) -> Iterator[None]:
+    """Put copies of what a projection gives into a list: what follows it may write over its output."""
+    handle = None
+    if projection is not None:
+        handle = projection.register_forward_hook(lambda module, inputs, output: given.append(output.clone()))
+    try:
+        yield
+    finally:
+        if handle is not None:
+            handle.remove()
 
 
 def on(tensor: torch.Tensor, where: Where) -> Where:
