@@ -19,7 +19,7 @@ from stereoset_scoring.questions.attribute import aligned_fillers, fill, release
 from stereoset_scoring.questions.examples import Example, Option, read_example
 from stereoset_scoring.questions.tokens import Tokens
 
-settings.register_profile("quick", max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("quick")
 
 
