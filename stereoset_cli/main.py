@@ -18,6 +18,7 @@ COMMANDS = {
     "reproduce": ("stereoset_cli.reproduce", "the tables of the papers, from runs and prediction files"),
     "train-head": ("stereoset_cli.train_head", "train a next-sentence head"),
     "fetch": ("stereoset_cli.fetch", "bring data and models to a machine with internet, for one without"),
+    "export": ("stereoset_cli.publish", "folders to upload to the hub: the data set, the metric's Space"),
     "install": ("stereoset_cli.install", "have data and metric under their names on this machine, also offline"),
     "methods": ("stereoset_cli.methods", "every method with its options and its source"),
 }

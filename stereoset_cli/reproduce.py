@@ -13,11 +13,12 @@ from pathlib import Path
 from stereoset_cli.arguments import Formatter
 from stereoset_cli.ending import run
 from stereoset_cli.telling import table_width
+from stereoset_report.common import common_only
 from stereoset_report.formats import FORMATS, render
 from stereoset_report.paper_tables import TABLES, Model, make_table
 from stereoset_report.published import read_published
 from stereoset_report.saved import read_saved
-from stereoset_scoring.questions.configs import LANGUAGES
+from stereoset_scoring.questions.configs import STEREOSET
 from stereoset_scoring.refusal import Refusal
 
 
@@ -25,6 +26,9 @@ def main():
     """Scores, published numbers, tables."""
     args = parse_args()
     models = read_models(args)
+    if args.common:
+        limited = common_only([model.saved for model in models])
+        models = [Model(model.name, saved) for model, saved in zip(models, limited, strict=True)]
     published = read_published(args.published)
     options = {"5": {"terms": args.terms}}
     tables = {
@@ -48,12 +52,24 @@ def parse_args():
         "language and it is not English; one name may come several times, for several languages",
     )
     parser.add_argument("--tables", nargs="+", choices=tuple(TABLES), help="default: all that the scores can fill")
-    parser.add_argument("--published", nargs="+", default=[], metavar="[SPLIT=]FILE", help="published numbers")
+    parser.add_argument(
+        "--published",
+        nargs="+",
+        default=[],
+        metavar="[OF=]FILE",
+        help="published numbers; OF: the split or language that a file does not say",
+    )
+    parser.add_argument(
+        "--common", action="store_true", help="count only examples that all the languages given have, by their ids"
+    )
     parser.add_argument("--format", choices=tuple(FORMATS), default="terminal")
     parser.add_argument("--terms", type=int, default=3, help="how many terms at each end, in Table 5")
     parser.add_argument("--split", choices=("validation", "test"), default="validation", help="of prediction files")
     parser.add_argument("--data-dir", type=Path, help="a mirror of the upstream files, instead of the network")
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.common and args.published:
+        parser.error("published numbers are of all examples: leave --common or --published out")
+    return args
 
 
 def read_models(args):
@@ -64,8 +80,8 @@ def read_models(args):
         name, _, language = name.partition(":")
         if not name or not separator or not path:
             raise Refusal(f"{word!r} is not NAME=PATH or NAME:LANGUAGE=PATH: say what to call the scores.")
-        if language and language not in LANGUAGES:
-            raise Refusal(f"{word!r} names the language {language!r}: choose one of {', '.join(LANGUAGES)}.")
+        if language and language not in STEREOSET:
+            raise Refusal(f"{word!r} names the language {language!r}: choose one of {', '.join(STEREOSET)}.")
         model = Model(name, read_saved(Path(path), language or "en", args.split, args.data_dir))
         parts = {(name, model.split, config) for config in model.saved.parts}
         if parts & seen:

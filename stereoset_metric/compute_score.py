@@ -98,8 +98,8 @@ def compute_score(
         ties: "strict": a tie counts as anti-stereotype, and as unrelated preferred, as in the released code;
             "half": half a point for each side.
         breakdown: "bias_type", "target", "direction" (CrowS-Pairs), "agreement" (3, 4 and 5 annotators of five) or a
-            list of them: the same numbers for each of their values. Those of a direction leave neutral pairs out (Nangia
-            et al. 2020, released code), those of an agreement what nobody's labels are known of.
+            list of them: the same numbers for each of their values. Those of a direction leave neutral pairs out
+            (Nangia et al. 2020, released code), those of an agreement what nobody's labels are known of.
         confidence_level: such as 0.95, for percentile intervals from resampled target terms (see `intervals`); None
             for none.
         n_resamples: how many resamples.
