@@ -1,7 +1,8 @@
-"""Scores of a run in the forms in which others keep results. No torch.
+"""Scores of a run in the forms in which others keep results, and what can be uploaded to the hub. No torch.
 
     stereoset export runs/bert --to model-index
     stereoset export runs/bert --to every-eval-ever --output bert.json
+    stereoset export dataset published/dataset    # and: metric DIR, card; see stereoset export dataset --help
 
 model-index: metadata of a model card; eval-results: a file of the hub's folder .eval_results; every-eval-ever: a record
 of its schema 0.3; lm-eval: a results file of lm-evaluation-harness; items-csv, items-jsonl: every example.
@@ -9,6 +10,7 @@ of its schema 0.3; lm-eval: a results file of lm-evaluation-harness; items-csv, 
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -30,8 +32,17 @@ from stereoset_scoring.refusal import Refusal
 ITEMS = {"items-csv": items_as_csv, "items-jsonl": as_json_lines}
 
 
+# What stereoset_cli.publish makes; a run that is called so is given as ./dataset.
+FOLDERS = ("dataset", "metric", "card")
+
+
 def main() -> None:
-    """Scores, and what is made of them."""
+    """Scores, and what is made of them; or a folder for the hub."""
+    if sys.argv[1:2] and sys.argv[1] in FOLDERS:
+        from stereoset_cli import publish  # here, for it imports what reads and writes data sets
+
+        publish.main()
+        return
     args = parse_args()
     (named,) = read_labelled([args.scores], args.split, args.data_dir, args.data_file, whole=args.to in ITEMS)
     text = export(named, args)

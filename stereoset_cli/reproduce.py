@@ -16,6 +16,7 @@ from stereoset_cli.ending import run
 from stereoset_cli.labelled import HELP, read_labelled
 from stereoset_cli.table import share
 from stereoset_cli.telling import table_width
+from stereoset_report.common import common_only
 from stereoset_report.formats import FORMATS, render
 from stereoset_report.paper_tables import TABLES, Model, make_table
 from stereoset_report.published import read_published
@@ -27,6 +28,9 @@ def main() -> None:
     """Scores, published numbers, tables."""
     args = parse_args()
     models = read_models(args)
+    if args.common:
+        limited = common_only([model.saved for model in models])
+        models = [Model(model.name, saved) for model, saved in zip(models, limited, strict=True)]
     published = read_published(args.published)
     options = {"5": {"terms": args.terms}}
     tables = {
@@ -49,7 +53,16 @@ def parse_args() -> argparse.Namespace:
         help=f"{HELP}; one name may come several times, for several languages",
     )
     parser.add_argument("--tables", nargs="+", choices=tuple(TABLES), help="default: all that the scores can fill")
-    parser.add_argument("--published", nargs="+", default=[], metavar="[SPLIT=]FILE", help="published numbers")
+    parser.add_argument(
+        "--published",
+        nargs="+",
+        default=[],
+        metavar="[OF=]FILE",
+        help="published numbers; OF: the split or language that a file does not say",
+    )
+    parser.add_argument(
+        "--common", action="store_true", help="count only examples that all the languages given have, by their ids"
+    )
     parser.add_argument(
         "--confidence-level", type=share, metavar="SHARE", help="such as 0.95: intervals beside numbers"
     )
@@ -57,7 +70,10 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument("--terms", type=int, default=3, help="how many terms at each end, in Table 5")
     parser.add_argument("--split", choices=("validation", "test"), default="validation", help="of prediction files")
     parser.add_argument("--data-dir", type=Path, help="a mirror of the upstream files, instead of the network")
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.common and args.published:
+        parser.error("published numbers are of all examples: leave --common or --published out")
+    return args
 
 
 def read_models(args: argparse.Namespace) -> list[Model]:

@@ -318,6 +318,43 @@ def load_stereoset(
     return _read_prepared(prepared, split, streaming)
 
 
+def load_parallel(
+    languages: typing.Sequence[str],
+    task: str,
+    split: str | None = None,
+    data_dir: str | os.PathLike | None = None,
+    cache_dir: str | os.PathLike | None = None,
+) -> typing.Any:
+    """The examples of a task that all of some languages have, side by side: rows of the same number have the same id.
+
+    Args:
+        languages: two letters each, such as ["en", "de", "pt"].
+        task: "intrasentence", "intersentence", "crows_pairs", …: a config's name without its language.
+        split: "validation" or "test"; None for the one that all languages have.
+        data_dir, cache_dir: as in `load_stereoset`.
+
+    Returns:
+        datasets.DatasetDict, {language: its rows}, in the order of the first language.
+
+    Raises:
+        ValueError: if there is no such task, or not in a language; otherwise as `load_stereoset`.
+    """
+    if isinstance(languages, str) or not languages:
+        raise Refusal(f"languages is {languages!r}: give a list of them, such as ['en', 'de'].")
+    tasks: dict[str, dict[str, str]] = {}
+    for name, config in Stereoset.builder_configs.items():
+        tasks.setdefault(config.task, {})[config.language] = name
+    by_language = _known(task, tasks, "task")
+    names = {language: _known(language, by_language, f"language of {task}") for language in languages}
+    first = next(iter(Stereoset.builder_configs[names[languages[0]]].sources))
+    rows = {name: load_stereoset(one, split or first, data_dir, cache_dir) for name, one in names.items()}
+    places = {name: {row_id: i for i, row_id in enumerate(some["id"])} for name, some in rows.items()}
+    common = [row_id for row_id in places[languages[0]] if all(row_id in some for some in places.values())]
+    return datasets.DatasetDict(
+        {name: some.select([places[name][row_id] for row_id in common]) for name, some in rows.items()}
+    )
+
+
 def _prepared_folder(config, cache_dir):
     """Where `datasets` keeps the prepared rows of a config: a folder that is put in its place as a whole."""
     root = os.path.expanduser(cache_dir or datasets.config.HF_DATASETS_CACHE)

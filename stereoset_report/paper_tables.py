@@ -6,6 +6,7 @@ Numbers as in Nadeem et al. 2020, arXiv 2004.09456 (StereoSet), and Öztürk et 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any
 
 from stereoset_metric.compute_score import compute_score, flat_reference
@@ -24,6 +25,7 @@ NUMBERS = ("lms", "ss", "icat")
 HEADERS = tuple(("", number) for number in NUMBERS)
 STUDY = ("en", "de", "tr", "fr", "es", "pt")  # in the order of the multilingual study, which lacks the last
 SPLITS = {"validation": "Development set", "test": "Test set", "sample": "Sample", "file": "Own examples"}
+PORTUGUESE = "pt"
 # Not among the models whose lms and ss the paper correlates (§7).
 BASELINES = ("ideal", "stereotyped", "random", "sentiment", "ensemble")
 # Number of the multilingual study's table -> (task, what is averaged over).
@@ -138,6 +140,20 @@ def by_domain(split: str, models: Sequence[Model], published: Published) -> Tabl
     return Table(title, ["Model", "Domain"], columns, {"": rows})
 
 
+def portuguese(models: Sequence[Model], published: Published) -> Table:
+    """The results of stereoset-ptbr: each task by bias type, and both together."""
+    columns = [(task.capitalize(), number) for task in (INTRA, INTER, OVERALL) for number in NUMBERS]
+    sections = {}
+    for split, some in _by_split(models):
+        sections[SPLITS[split]] = [
+            _row_of_portuguese(model, domain, published)
+            for model in some
+            if PORTUGUESE in model.languages
+            for domain in (*DOMAINS, ALL)
+        ]
+    return Table("Portuguese: by domain", ["Model", "Domain"], columns, sections)
+
+
 def multilingual(number: int, models: Sequence[Model], published: Published) -> Table:
     """A table of the multilingual study: one task, models by languages."""
     task, average = MULTILINGUAL[number]
@@ -186,6 +202,7 @@ TABLES: dict[str, Callable[..., Table]] = {
     "6": by_task,
     "7": partial(by_domain, "validation"),
     "8": partial(by_domain, "test"),
+    "portuguese": portuguese,
     **{f"multilingual-{number}": partial(multilingual, number) for number in MULTILINGUAL},
     "languages": per_language,
     "architectures": per_architecture,
@@ -227,14 +244,17 @@ def _row_of_domain(model: Model, domain: str, published: Published) -> Row:
     return [model.name, OVERALL if domain == ALL else domain, *inter, *intra]
 
 
-def _cells(model: Model, task: str, group: str, published: Published) -> list[Cell]:
-    """lms, ss and icat of an English model."""
-    numbers = model.numbers("en", task, group=group)
+def _row_of_portuguese(model: Model, domain: str, published: Published) -> Row:
+    cells = [_cells(model, task, domain, published, PORTUGUESE) for task in (INTRA, INTER, OVERALL)]
+    return [model.name, OVERALL if domain == ALL else domain, *chain.from_iterable(cells)]
+
+
+def _cells(model: Model, task: str, group: str, published: Published, language: str = "en") -> list[Cell]:
+    """lms, ss and icat of a model in a language."""
+    numbers = model.numbers(language, task, group=group)
     domain = OVERALL if group == ALL else group
-    return [
-        _cell(numbers, number, published.get((model.split, model.name.lower(), task, domain, number)))
-        for number in NUMBERS
-    ]
+    key = (model.split, language, model.name.lower(), task, domain)
+    return [_cell(numbers, number, published.get((*key, number))) for number in NUMBERS]
 
 
 def _cell(numbers: Numbers, name: str, published: float | None = None) -> Cell:
