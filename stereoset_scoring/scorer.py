@@ -26,7 +26,7 @@ from stereoset_scoring.planning.plan import make_job
 from stereoset_scoring.planning.rows import Recipe, Values
 from stereoset_scoring.planning.units import Unit
 from stereoset_scoring.questions.examples import Example, read_example
-from stereoset_scoring.reading import score_here
+from stereoset_scoring.reading import score_everywhere, score_here
 from stereoset_scoring.refusal import MissingHead, Refusal
 from stereoset_scoring.roles import Rows, Source
 
@@ -193,16 +193,16 @@ class Scorer:
             raise self._refusals[name].with_traceback(None)
         return self._heads[name]
 
-    def score(self, dataset: Rows, progress: bool = False) -> list[list[float]]:
+    def score(self, dataset: Rows, progress: bool = False, everywhere: bool = False) -> list[list[float]]:
         """Scores of every option, aligned with the rows.
-
-        Runs in this process alone; `stereoset_scoring.reading.score_everywhere` shares the work between the
-        processes of `accelerate launch`.
 
         Args:
             dataset: rows with id, context and sentences{id, sentence}: a Dataset or a list of mappings, in
                 any layout that `read_example` reads.
             progress: whether to show a progress bar.
+            everywhere: whether all processes of a training (DistributedDataParallel, accelerate, fully_shard) share
+                the work; each of them has to call this with the same rows, and gets all scores. By default, this
+                process computes alone.
 
         Returns:
             scores[i][j] of option j of row i: the natural logarithm of the method's quantity; higher is
@@ -211,8 +211,22 @@ class Scorer:
         Raises:
             Refusal: if a row lacks a field, a task has no method for this kind of model, the checkpoint
                 lacks a head, or what is scored is longer than the model.
+            Lost: if another process fails.
         """
+        if everywhere:
+            return score_everywhere(self, self.plan_everywhere(dataset), progress)
         return score_here(self, self.plan(dataset), progress)
+
+    def plan_everywhere(self, dataset: Rows) -> Job:
+        """As `plan`, on all processes of a training at once: where it fails on one, it fails on all.
+
+        Raises:
+            Refusal: as `score`.
+            Lost: if another process fails.
+        """
+        from stereoset_scoring.processes.peers import Peers  # here, for it imports torch, which takes seconds
+
+        return Peers().together(lambda: self.plan(dataset))
 
     def plan(self, dataset: Rows) -> Job:
         """The Job that scores a data set: what is read, in which batches.
@@ -283,12 +297,17 @@ class Scorer:
         """ln P of the reads of the rows of a batch of units, which ask one head: a list for each row, in order."""
         return self._head(units[0].rows[0].head).engine.log_probs(units)
 
+    def is_sharded(self, heads: Iterable[str]) -> bool:
+        """Whether a model of some heads lies in parts on several processes, which then make its every pass together."""
+        return any(self._head(head).engine.is_sharded for head in heads)
+
     @contextmanager
     def evaluating(self, heads: Iterable[str]) -> Iterator[None]:
         """The models of some heads in evaluation mode, and as fast as they go; afterwards as they were."""
         import torch  # here, for it takes seconds
 
         from stereoset_scoring.engines.fused import fused
+        from stereoset_scoring.engines.sharded import resharded
 
         models = [self._head(head).engine.model for head in heads]
         gpus = {model.device for model in models if model.device.type == "cuda"}
@@ -299,8 +318,10 @@ class Scorer:
                 for model in models:
                     model.eval()
                     stack.enter_context(fused(model))
+                    stack.enter_context(resharded(model))
                 yield
         finally:
+            torch.clear_autocast_cache()  # weights that were cast here would pass no gradient on to the caller's own
             for module, training in modes:
                 module.training = training
 
