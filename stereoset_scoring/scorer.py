@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import copy
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:  # they import torch, which takes seconds
 # Padded tokens in one forward pass: enough to keep a device busy, little enough for any vocabulary.
 MAX_TOKENS = {"cuda": 16384}
 MAX_TOKENS_ELSEWHERE = 2048
+_OF_A_FILE = ("_name_or_path", "_commit_hash", "transformers_version", "torch_dtype", "dtype")  # and of no question
 
 
 class Scorer:
@@ -228,13 +230,31 @@ class Scorer:
 
         return Peers().together(lambda: self.plan(dataset))
 
-    def plan(self, dataset: Rows) -> Job:
+    def asks(self, data: Mapping[str, Rows]) -> tuple[Any, ...] | None:
+        """All that the questions to this model depend on, to be compared with another's; None where it cannot be told.
+
+        Args:
+            data: {name: rows}, each of one task.
+        """
+        hub = self.source.tokenizer.hub
+        if not getattr(hub, "is_fast", False):
+            return None
+        config = {name: value for name, value in self.source.config.to_dict().items() if name not in _OF_A_FILE}
+        methods = [self.method(read_example(rows[0]).task) for rows in data.values()]
+        words = type(hub), hub.backend_tokenizer.to_str(), hub.special_tokens_map, config
+        return self.max_tokens, tuple(methods), sha256(repr(words).encode()).hexdigest()
+
+    def plan(self, dataset: Rows, like: Job | None = None) -> Job:
         """The Job that scores a data set: what is read, in which batches.
+
+        Args:
+            dataset: as in `score`.
+            like: the Job of the same data by a scorer that `asks` the same; None to ask anew.
 
         Raises:
             Refusal: as `score`.
         """
-        recipes = self._recipes(dataset)
+        recipes = self._recipes(dataset) if like is None else like.recipes
         rows = [row for of_example in recipes for recipe in of_example for row in recipe.rows]
         check_fit(rows, lambda head: self._head(head).engine.model, self.source.name)
         self._try_out(recipes)
@@ -289,9 +309,9 @@ class Scorer:
             raise Refusal(refused[0])
         return refused
 
-    def plan_all(self, data: Mapping[str, Rows]) -> dict[str, Job]:
+    def plan_all(self, data: Mapping[str, Rows], like: Mapping[str, Job] | None = None) -> dict[str, Job]:
         """The Jobs of several data sets: {name: Job} of {name: rows}; see `plan`."""
-        return {name: self.plan(rows) for name, rows in data.items()}
+        return {name: self.plan(rows, (like or {}).get(name)) for name, rows in data.items()}
 
     def log_probs(self, units: Sequence[Unit]) -> Values:
         """ln P of the reads of the rows of a batch of units, which ask one head: a list for each row, in order."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, nullcontext
+from itertools import chain
 
 from stereoset_scoring.files.finished import set_files_aside
 from stereoset_scoring.files.ledger import check_place, set_aside
@@ -37,7 +38,7 @@ def run(asked: Asked, load_data: Callable[[], Mapping[str, list]], judge: Judge,
     team = our_team()
     try:
         with ExitStack() as stack:
-            for folder in asked.folders.values():
+            for folder in chain.from_iterable(one.folders.values() for one in asked.each):
                 stack.enter_context(claimed(folder) if team.is_main else nullcontext())
                 check_place(folder / PROGRESS)
             outcomes = _score(asked, team, load_data, judge, listener)
@@ -49,16 +50,24 @@ def run(asked: Asked, load_data: Callable[[], Mapping[str, list]], judge: Judge,
 
 
 def _score(asked, team, load_data, judge, listener):
-    """Data, scorers and plans; then what each of them asks for. What can be refused is, before anything is computed."""
+    """Data once; then each revision, the questions of one being those of the next where both ask alike."""
     with team.first_of_machine_first():
         data = load_data()
-    scorers = load_scorers(asked, team)
-    plans = {name: make_plan(asked, team, scorer, data) for name, scorer in scorers.items()}
+    outcomes, before = [], (None, {}) if asked.model.revisions else None
+    for one in asked.each:
+        plans = {name: make_plan(one, team, scorer, data, before) for name, scorer in load_scorers(one, team).items()}
+        before = before and next(iter(plans.values())).questions
+        outcomes += _score_planned(one, team, plans, judge, listener)
+        del plans  # and with them the weights, before the next ones are loaded
+    return outcomes if team.is_main else []
+
+
+def _score_planned(asked, team, plans, judge, listener):
+    """The scorers' parts. What can be refused is, before anything is computed."""
     if asked.output.restart:
         _begin_anew(team, asked.folders.values(), listener)
     parts = [Part(asked, team, plan, asked.folders[name], listener) for name, plan in plans.items()]
-    outcomes = [part.run(judge) for part in parts]
-    return outcomes if team.is_main else []
+    return [part.run(judge) for part in parts]
 
 
 def _begin_anew(team, folders, listener):
