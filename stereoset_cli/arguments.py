@@ -56,6 +56,13 @@ def _add_questions(group):
         "baseline:ensemble=FILE,FILE,FILE (prediction files of gpt2-large, bert-large-cased, gpt2-medium)",
     )
     group.add_argument("--revision", help="branch, tag or commit of the model")
+    group.add_argument(
+        "--revisions",
+        nargs="+",
+        metavar="NAME",
+        help="several of them, or folders of checkpoints: one after the other, each in a folder of its own in "
+        "--output-dir, and the curve over all",
+    )
     group.add_argument("--trust-remote-code", action="store_true", help="run code that comes with the model")
     group.add_argument("--seed", type=int, default=0, help="of baseline:random")
     group.add_argument(
@@ -187,7 +194,8 @@ def _mistake(args):
     nowhere = [(task, language) for task in tasks for language in languages if language not in LANGUAGES_OF[task]]
     mistakes = {
         "give an --output-dir for the files": not args.output_dir,
-        "give a --model, or --sample to try the machinery": not args.model and not args.sample,
+        "give a --model, or --sample to try the machinery": not args.model and not args.sample and not args.revisions,
+        **_mistakes_of_revisions(args, baseline),
         "the sample is English: leave --languages out": args.sample and not english,
         "a baseline's scores are no logarithms of probabilities: leave --scale out": baseline
         and not sentiment_model(args.model)
@@ -205,6 +213,21 @@ def _mistake(args):
     return next((words for words, holds in mistakes.items() if holds), None)
 
 
+def _mistakes_of_revisions(args, baseline):
+    """{words: whether they hold} of --revisions."""
+    given = args.revisions or []
+    return {
+        "--revisions go without --revision": given and args.revision,
+        "--revisions go without --compare-presets: compare the presets of each in a run of its own": given
+        and args.compare_presets,
+        "a baseline has no revisions: leave --revisions out": given and baseline,
+        "give the --model whose revisions they are, or folders": not args.model
+        and not all(Path(one).is_dir() for one in given),
+        "two of the --revisions have one name, and would go to one folder": len(set(map(asked.name_of, given)))
+        < len(given),
+    }
+
+
 def asked_for(args: argparse.Namespace, data_file=None, selection: str | None = None) -> asked.Asked:
     """The command line as a run takes it.
 
@@ -216,7 +239,14 @@ def asked_for(args: argparse.Namespace, data_file=None, selection: str | None = 
     split = SAMPLE if args.sample else OWN_FILE if data_file else args.split
     follows = {} if args.follows is None else {"follows": args.follows}
     return asked.Asked(
-        asked.Model(args.model, args.revision, args.trust_remote_code, args.next_sentence_head, args.seed),
+        asked.Model(
+            args.model,
+            args.revision,
+            args.trust_remote_code,
+            args.next_sentence_head,
+            args.seed,
+            tuple(args.revisions or ()),
+        ),
         asked.Questions(split, args.limit, data_file, selection),
         asked.Manner(
             methods_by_task(args.method),
@@ -234,8 +264,12 @@ def asked_for(args: argparse.Namespace, data_file=None, selection: str | None = 
             args.quantization,
             args.max_tokens,
         ),
-        asked.Output(args.output_dir, args.name or label_of(args.model), args.scale, args.keep_going, args.restart),
+        asked.Output(args.output_dir, args.name or _label_of_run(args), args.scale, args.keep_going, args.restart),
     )
+
+
+def _label_of_run(args):
+    return "" if args.revisions and not args.model else label_of(args.model)
 
 
 def label_of(model: str | None) -> str:

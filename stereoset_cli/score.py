@@ -40,7 +40,7 @@ def main() -> None:
         return
     with listening():
         if is_main():
-            say(f"loading {args.name or label_of(args.model)} ...")
+            say(f"loading {args.name or label_of(args.model or (args.revisions or [None])[0])} ...")
         score(args)
 
 
@@ -48,9 +48,10 @@ def score(args: argparse.Namespace) -> None:
     """The run, and for two presets their difference."""
     # Here, for importing them takes seconds.
     from stereoset_report.results import find_alarms, make_results
-    from stereoset_report.text import render_difference
+    from stereoset_report.text import render_curve, render_difference
     from stereoset_scoring.processes.team import Lost
     from stereoset_scoring.reading import Unreadable
+    from stereoset_scoring.runs.asked import name_of
     from stereoset_scoring.runs.part import Listener
     from stereoset_scoring.runs.run import run
 
@@ -65,6 +66,10 @@ def score(args: argparse.Namespace) -> None:
         outcomes = run(asked, lambda: load_data(args, own, selection), judge, listener)
     except (Lost, Unreadable) as failure:
         raise Failed(str(failure)) from failure
+    if asked.model.revisions and outcomes:
+        names = map(name_of, asked.model.revisions)
+        curve = {name: outcome.results for name, outcome in zip(names, outcomes, strict=True)}
+        say(render_curve(curve, asked.output.label, table_width()))
     if asked.manner.compared and outcomes:
         first, second = [outcome.results for outcome in outcomes]
         one, other = asked.manner.compared

@@ -90,6 +90,24 @@ def render_difference(
     return "\n".join(["", f"{second_name} minus {first_name}, percentage points", *table])
 
 
+def render_curve(results: Mapping[str, Results], title: str, width: int | None = None) -> str:
+    """How ss, lms and icat go over the revisions of a model, as text: a block for each task of each language.
+
+    Args:
+        results: {revision: its results, as `make_results` returns them}, in order.
+        title: what was scored.
+        width: as in `render`.
+    """
+    blocks: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for revision, languages in results.items():
+        for language, tasks in languages.items():
+            for task, groups in tasks.items():
+                cells = [_cell(groups[ALL][name]) for name in DIFFERENCES]
+                blocks[language, task].append((f"{task} ({language})", revision, cells))
+    heading = f"{title}, by revision".removeprefix(", ")
+    return "\n".join(["", heading, *_table([("task", "revision", DIFFERENCES)], list(blocks.values()), width)])
+
+
 def _block(task: str, groups: Mapping[str, Numbers], intervals: Sequence[str]) -> list[Row]:
     """The lines of a task: (task, bias type, cells), or a text that stands across."""
     rows: list[Row] = []

@@ -222,7 +222,14 @@ class Baseline:
             raise Refusal(next(iter(refused.values())))
         return refused
 
-    def plan_all(self, data: Data) -> dict[str, Job]:
+    def asks(self, data: Data) -> None:
+        """Nothing that the next one could use."""
+
+    def is_sharded(self, heads: Iterable[str]) -> bool:
+        """Whether a model lies in parts: there is none."""
+        return False
+
+    def plan_all(self, data: Data, like: Mapping[str, Job] | None = None) -> dict[str, Job]:
         """{config: its Job}, of {config: rows}; nothing is left to be read in them.
 
         Raises:

@@ -49,15 +49,28 @@ def score_here(scorer: Scores, job: Job, progress: Progress = False) -> list[lis
     return _all_scores(job, values)
 
 
-def score_everywhere(scorer: Scores, job: Job, progress: Progress = True) -> list[list[float]]:
-    """Scores of a job, computed by all processes together; every process returns all of them.
+def score_everywhere(scorer: Scores, job: Job, progress: Progress = False) -> list[list[float]]:
+    """Scores of a job, computed by all processes of a training together; every process returns all of them.
 
-    See `read_everywhere`, and `score_here` for what is given, returned and raised.
+    Whole batches are shared out, so the numbers do not depend on how many processes there are. Where a model lies in
+    parts on all of them, every process computes every batch.
+
+    Args:
+        scorer, job, progress: as `score_here`; progress is shown by the first process, for its own share.
+
+    Returns:
+        as `score_here`.
+
+    Raises:
+        Unreadable: as `score_here`.
+        Lost: if another process fails.
     """
-    from stereoset_scoring.processes.team import our_team
+    from stereoset_scoring.processes.peers import Peers
 
-    values, _ = read_everywhere(our_team(), scorer, job, progress)
-    return _all_scores(job, values)
+    peers = Peers(in_step=scorer.is_sharded(job.heads))
+    mine, bar = peers.share(job.batches), progress if peers.is_main else False
+    values, _ = peers.together(lambda: _read(scorer, job, mine, bar))
+    return _all_scores(job, _union(peers.gather(values)))
 
 
 def read_everywhere(

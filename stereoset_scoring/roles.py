@@ -77,6 +77,8 @@ class Source(Origin, Protocol):
     def device(self) -> Any: ...
     @property
     def trained(self) -> "HeadSpec | None": ...
+    @property
+    def config(self) -> Any: ...
 
 
 class Scores(Protocol):
@@ -109,8 +111,14 @@ class Scores(Protocol):
     def unattributable(self, dataset: Rows) -> dict[int, str]:
         """The rows of which it cannot be told what stands at BLANK, where that is asked: {index: the reason}."""
 
-    def plan_all(self, data: Mapping[str, Rows]) -> dict[str, Job]:
-        """The Jobs of several data sets: {name: Job}."""
+    def asks(self, data: Mapping[str, Rows]) -> Any:
+        """All that the questions to this model depend on, to be compared; None where it cannot be told."""
+
+    def plan_all(self, data: Mapping[str, Rows], like: Mapping[str, Job] | None = None) -> dict[str, Job]:
+        """The Jobs of several data sets: {name: Job}; like: those of a scorer that asks the same."""
+
+    def is_sharded(self, heads: Iterable[str]) -> bool:
+        """Whether a model of some heads lies in parts on several processes."""
 
     def evaluating(self, heads: Iterable[str]) -> AbstractContextManager[None]:
         """Within, what the heads' models need to be asked."""

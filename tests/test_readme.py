@@ -119,23 +119,6 @@ def test_every_snippet_runs(repository, newcomer):
     assert re.search(r"^2 \{'ss': [\d.]+, 'lms': [\d.]+, 'icat': [\d.]+\}$", printed, re.M)
 
 
-def test_the_callback_logs_the_numbers_of_an_evaluation(repository, newcomer):
-    (code,) = (code for _, code in blocks(repository, "python") if "BiasCallback" in code)
-    program = f"""{code}
-from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerControl, TrainerState
-from stereoset_scoring.sample import build_model
-
-build_model("tiny-model")
-model, tokenizer = AutoModelForCausalLM.from_pretrained("tiny-model"), AutoTokenizer.from_pretrained("tiny-model")
-state = TrainerState()
-BiasCallback().on_evaluate(None, state, TrainerControl(), model=model, processing_class=tokenizer)
-print(sorted(state.log_history[0]))
-"""
-    (newcomer.folder / "callback.py").write_text(program, encoding="utf-8")
-    printed = newcomer.run_warm("callback.py")
-    assert printed.splitlines()[-1] == str(sorted(["count", "icat", "icat_macro", "lms", "ss", "step", "ties"]))
-
-
 def test_the_options_named_are_those_of_the_commands(repository):
     text = (repository / "README.md").read_text(encoding="utf-8")
     source = "".join(path.read_text(encoding="utf-8") for path in (repository / "stereoset_cli").glob("*.py"))

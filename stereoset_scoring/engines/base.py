@@ -13,6 +13,7 @@ from stereoset_scoring.engines.budget import Budget, free_memory, tokens_that_fi
 from stereoset_scoring.engines.devices import input_device
 from stereoset_scoring.engines.first_calls import make_first_calls
 from stereoset_scoring.engines.padding import pad
+from stereoset_scoring.engines.sharded import is_sharded
 from stereoset_scoring.engines.trials import Trial, length_of, may_change_between, must_compute
 from stereoset_scoring.planning.rows import Row
 from stereoset_scoring.planning.units import Unit
@@ -56,6 +57,11 @@ class Engine(ABC):
     def device(self) -> torch.device:
         """Where the model's inputs go."""
         return input_device(self.model)
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether the model lies in parts on several processes."""
+        return is_sharded(self.model)
 
     @property
     def shares_prefixes(self) -> bool:
@@ -130,7 +136,7 @@ class Engine(ABC):
     @cached_property
     def budget(self) -> Budget:
         """How much this process puts into one forward pass."""
-        return Budget(tokens_that_fit(self.model))
+        return Budget(shrinks=False) if self.is_sharded else Budget(tokens_that_fit(self.model))
 
     def log_probs(self, units: Sequence[Unit]) -> list[list[float]]:
         """ln P, in nats, of each row's reads: a list of lists of float, aligned with the rows of the units in order.

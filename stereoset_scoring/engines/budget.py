@@ -33,10 +33,12 @@ class Budget:
 
     Args:
         tokens: the budget to begin with; by default, whatever a batch holds.
+        shrinks: whether it shrinks where memory runs out; not where processes have to make every pass together.
     """
 
-    def __init__(self, tokens: float = math.inf):
+    def __init__(self, tokens: float = math.inf, shrinks: bool = True):
         self.tokens = tokens
+        self._shrinks = shrinks
 
     def lower(self, tokens: float) -> None:
         """Allow no more than this many tokens from now on."""
@@ -59,7 +61,7 @@ class Budget:
         values: list[T] = []
         while waiting:
             part = self._next_part(waiting)
-            found = _unless_out_of_memory(compute, part)
+            found = _unless_out_of_memory(compute, part) if self._shrinks else compute(part)
             if found is not None:
                 values += found
                 continue

@@ -9,6 +9,7 @@ import torch
 from torch.nn import Linear
 
 from stereoset_scoring.engines.base import Inputs
+from stereoset_scoring.engines.sharded import is_sharded
 
 LOGITS = 2**25  # at a time: 128 MiB in float32, and more than enough to keep a device busy
 
@@ -142,7 +143,8 @@ def told(model: Model, inputs: Inputs, count: int) -> tuple[torch.Tensor | None,
     Returns:
         (hidden states (B, T, H), logits (count, V) of the first row's first tokens, whether the output is that of the
         projection, to the bit). It is not where logits are scaled, capped or given a bias afterwards, or computed in
-        another way. (None, None, False) where the projection cannot be told anything.
+        another way, nor where the projection lies in parts on several processes. (None, None, False) where the
+        projection cannot be told anything.
     """
     seen: list[torch.Tensor] = []
     given: list[torch.Tensor] = []
@@ -157,7 +159,8 @@ def told(model: Model, inputs: Inputs, count: int) -> tuple[torch.Tensor | None,
         logits = logits_of(model(**inputs))
     if not done or logits.dim() != 2:
         return None, None, False
-    return seen[0], logits[:count], torch.equal(logits, given[0].to(logits.dtype))
+    ends = not is_sharded(model) and torch.equal(logits, given[0].to(logits.dtype))
+    return seen[0], logits[:count], ends
 
 
 @contextmanager

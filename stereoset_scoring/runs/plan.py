@@ -14,6 +14,7 @@ from stereoset_scoring.roles import Named, Rows, Scores
 from stereoset_scoring.runs.asked import Asked
 from stereoset_scoring.runs.record import beginning_record, identity, model_record, versions
 
+Questions = tuple[Any, dict[str, Job]]  # what the jobs depend on, and they
 LeftOut = dict[str, dict[str, str]]  # config -> id of an example -> why it is left out
 
 
@@ -30,6 +31,7 @@ class Plan:
         unscored: why a data set is left out as a whole.
         left_out: {id: why} of the examples of a data set that are left out.
         record: of the run, as far as it is known.
+        questions: (what they depend on, the jobs), for the next revision; None where that cannot be told.
     """
 
     scorer: Scores
@@ -40,6 +42,7 @@ class Plan:
     unscored: dict[str, str]
     left_out: LeftOut
     record: dict[str, Any]
+    questions: Questions | None = None
 
     @cached_property
     def identities(self) -> dict[str, dict[str, Any]]:
@@ -50,8 +53,14 @@ class Plan:
         }
 
 
-def make_plan(asked: Asked, team: Team, scorer: Scores, data: Mapping[str, Rows]) -> Plan:
+def make_plan(
+    asked: Asked, team: Team, scorer: Scores, data: Mapping[str, Rows], before: Questions | None = None
+) -> Plan:
     """The Plan of a scorer for some data, {config: rows}.
+
+    Args:
+        asked, team, scorer, data: of the run.
+        before: the questions of the plan of the revision before; (None, {}) for the first, None where there is one.
 
     Raises:
         Refusal: if it cannot be scored.
@@ -59,11 +68,12 @@ def make_plan(asked: Asked, team: Team, scorer: Scores, data: Mapping[str, Rows]
     unscored = scorer.unanswerable(data)
     data = {config: rows for config, rows in data.items() if config not in unscored}
     data, left_out = _without(scorer.unscorable if asked.output.keep_going else scorer.unattributable, data)
-    jobs = scorer.plan_all(data)
+    key = scorer.asks(data) if before else None
+    jobs = scorer.plan_all(data, before[1]) if before and key == before[0] is not None else scorer.plan_all(data)
     methods = {config: scorer.method(asked_as(config)) for config in data}
     fallbacks = {config: scorer.fallback(asked_as(config)) for config in data}
     record = _describe(asked, team, scorer, jobs, methods) | {"unscored": unscored}
-    return Plan(scorer, data, jobs, methods, fallbacks, unscored, left_out, record)
+    return Plan(scorer, data, jobs, methods, fallbacks, unscored, left_out, record, key and (key, jobs))
 
 
 def _without(
