@@ -17,7 +17,6 @@ from torch.profiler import ProfilerActivity, profile
 from stereoset_scoring import load_scorer
 
 WORKS = ("causal_intrasentence_lm_eval", "causal_intersentence_lm_eval", "masked_likelihood_plain")
-TOP = 8
 MARK = "<!-- python benchmarks/profile_scoring.py --write -->"
 
 
@@ -33,7 +32,7 @@ def main():
         model, tokenizer = models[comparison.family]
         scorer = load_scorer(model=model, tokenizer=tokenizer, method=comparison.method, **comparison.options)
         shares[comparison.work] = shares_of_time(scorer, examples[comparison.task][: args.examples])
-    text = render(shares)
+    text = render(shares, args.top)
     print(text)
     if args.write:
         write_between(Path(__file__).with_name("README.md"), MARK, text)
@@ -44,6 +43,7 @@ def parse_args():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--examples", type=int, default=200, help="how many of each task")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--top", type=int, default=8, help="how many operators")
     parser.add_argument("--quick", action="store_true", help="tiny models: to see that it runs")
     parser.add_argument("--write", action="store_true", help="put the table into benchmarks/README.md")
     return parser.parse_args()
@@ -70,13 +70,13 @@ def shares_of_time(scorer, rows):
     return {name: time / total for name, time in times.items()}
 
 
-def render(shares):
-    """The Markdown table of {work: {operator: share}}."""
+def render(shares, top):
+    """The Markdown table of {work: {operator: share}}, of the `top` operators that take most of any work."""
     most = Counter()
     for of_work in shares.values():
         for name, share in of_work.items():
             most[name] = max(most[name], share)
-    names = [name for name, _ in most.most_common(TOP)]
+    names = [name for name, _ in most.most_common(top)]
     names += [name for name in ("plan", "python") if name not in names]
     lines = [[f"`{name}`", *(f"{100 * of_work.get(name, 0):.1f} %" for of_work in shares.values())] for name in names]
     rest = [1 - sum(of_work.get(name, 0) for name in names) for of_work in shares.values()]

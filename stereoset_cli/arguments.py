@@ -5,12 +5,15 @@ import json
 import re
 from pathlib import Path
 
+from stereoset_dataset.quality import FLAGS
 from stereoset_scoring.baselines import is_baseline, sentiment_model
 from stereoset_scoring.methods.registry import METHODS, PRESETS, read_option
-from stereoset_scoring.questions.configs import CONTEXT_TASKS, ENGLISH, LANGUAGES, TASKS, asked_as
+from stereoset_scoring.questions.configs import CONTEXT_TASKS, ENGLISH, LANGUAGES, LANGUAGES_OF, TASKS, asked_as
 from stereoset_scoring.refusal import Refusal
 from stereoset_scoring.runs import asked
 from stereoset_scoring.runs.asked import DEFAULTS, OWN_FILE, SAMPLE
+
+BREAKDOWNS = ("agreement", "target")
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
@@ -53,6 +56,13 @@ def _add_questions(group):
         "baseline:ensemble=FILE,FILE,FILE (prediction files of gpt2-large, bert-large-cased, gpt2-medium)",
     )
     group.add_argument("--revision", help="branch, tag or commit of the model")
+    group.add_argument(
+        "--revisions",
+        nargs="+",
+        metavar="NAME",
+        help="several of them, or folders of checkpoints: one after the other, each in a folder of its own in "
+        "--output-dir, and the curve over all",
+    )
     group.add_argument("--trust-remote-code", action="store_true", help="run code that comes with the model")
     group.add_argument("--seed", type=int, default=0, help="of baseline:random")
     group.add_argument(
@@ -78,6 +88,7 @@ def _add_questions(group):
         help="score the built-in examples; without --model, a model built on the spot",
     )
     add_own_data(group)
+    add_selection(group)
     group.add_argument("--limit", type=int, help="only the first examples of each task: a PARTIAL result")
 
 
@@ -87,6 +98,31 @@ def add_own_data(group) -> None:
         "--data-file", type=Path, metavar="FILE", help="examples of your own, in the layout of StereoSet's dev.json"
     )
     group.add_argument("--language", type=read_language, metavar="XX", help=f"of --data-file; default: {ENGLISH}")
+
+
+def add_selection(group) -> None:
+    """The options that say which examples count, and by what they are told apart."""
+    group.add_argument(
+        "--without",
+        nargs="+",
+        default=[],
+        metavar="FLAG",
+        help=f"leave out examples with one of these flags: {', '.join(FLAGS)}, or one of --flags",
+    )
+    group.add_argument("--flags", type=Path, metavar="FILE", help="flags of your own: a CSV with the columns id, flag")
+    group.add_argument(
+        "--min-agreement",
+        type=int,
+        metavar="N",
+        help="leave out examples on which fewer of the five annotators agree: 3 to 5 do",
+    )
+    group.add_argument(
+        "--breakdown",
+        nargs="+",
+        choices=BREAKDOWNS,
+        default=[],
+        help="figures also for each value of this, beside the bias types",
+    )
 
 
 def _add_manner(group):
@@ -154,16 +190,19 @@ def _mistake(args):
     """What makes no sense in a command line, in words; None where all does."""
     tasks, baseline = args.tasks or CONTEXT_TASKS, is_baseline(args.model)
     english, pairs = (args.languages or [ENGLISH]) == [ENGLISH], not set(tasks) <= set(CONTEXT_TASKS)
+    languages = args.languages or [ENGLISH]
+    nowhere = [(task, language) for task in tasks for language in languages if language not in LANGUAGES_OF[task]]
     mistakes = {
         "give an --output-dir for the files": not args.output_dir,
-        "give a --model, or --sample to try the machinery": not args.model and not args.sample,
+        "give a --model, or --sample to try the machinery": not args.model and not args.sample and not args.revisions,
+        **_mistakes_of_revisions(args, baseline),
         "the sample is English: leave --languages out": args.sample and not english,
         "a baseline's scores are no logarithms of probabilities: leave --scale out": baseline
         and not sentiment_model(args.model)
         and args.scale == "probability",
         "a baseline has no presets: leave --compare-presets out": baseline and args.compare_presets,
         "--limit counts examples: give 1 or more": args.limit is not None and args.limit < 1,
-        "pairs are English only: score them without --languages": pairs and set(args.languages or []) - {ENGLISH},
+        **{f"there is no {task} in {one}: it is in {', '.join(LANGUAGES_OF[task])}": True for task, one in nowhere},
         "the sample has no pairs: leave them out of --tasks": args.sample and pairs,
         "the sample is examples too: leave --sample or --data-file out": args.sample and args.data_file,
         "a file of examples has one language: give --language instead of --languages": args.data_file
@@ -174,18 +213,41 @@ def _mistake(args):
     return next((words for words, holds in mistakes.items() if holds), None)
 
 
-def asked_for(args: argparse.Namespace, data_file=None) -> asked.Asked:
+def _mistakes_of_revisions(args, baseline):
+    """{words: whether they hold} of --revisions."""
+    given = args.revisions or []
+    return {
+        "--revisions go without --revision": given and args.revision,
+        "--revisions go without --compare-presets: compare the presets of each in a run of its own": given
+        and args.compare_presets,
+        "a baseline has no revisions: leave --revisions out": given and baseline,
+        "give the --model whose revisions they are, or folders": not args.model
+        and not all(Path(one).is_dir() for one in given),
+        "two of the --revisions have one name, and would go to one folder": len(set(map(asked.name_of, given)))
+        < len(given),
+    }
+
+
+def asked_for(args: argparse.Namespace, data_file=None, selection: str | None = None) -> asked.Asked:
     """The command line as a run takes it.
 
     Args:
         args: as `parse_args` returns them.
         data_file: {"path": …, "sha256": …} of the file of examples; None where there is none.
+        selection: which examples count, in words; None for all.
     """
     split = SAMPLE if args.sample else OWN_FILE if data_file else args.split
     follows = {} if args.follows is None else {"follows": args.follows}
     return asked.Asked(
-        asked.Model(args.model, args.revision, args.trust_remote_code, args.next_sentence_head, args.seed),
-        asked.Questions(split, args.limit, data_file),
+        asked.Model(
+            args.model,
+            args.revision,
+            args.trust_remote_code,
+            args.next_sentence_head,
+            args.seed,
+            tuple(args.revisions or ()),
+        ),
+        asked.Questions(split, args.limit, data_file, selection),
         asked.Manner(
             methods_by_task(args.method),
             args.preset,
@@ -202,8 +264,12 @@ def asked_for(args: argparse.Namespace, data_file=None) -> asked.Asked:
             args.quantization,
             args.max_tokens,
         ),
-        asked.Output(args.output_dir, args.name or label_of(args.model), args.scale, args.keep_going, args.restart),
+        asked.Output(args.output_dir, args.name or _label_of_run(args), args.scale, args.keep_going, args.restart),
     )
+
+
+def _label_of_run(args):
+    return "" if args.revisions and not args.model else label_of(args.model)
 
 
 def label_of(model: str | None) -> str:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from stereoset_metric import compute_score
 from stereoset_scoring.refusal import Refusal, name_extra
@@ -58,13 +59,13 @@ def _spell_out() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def is_closed(stream) -> bool:
+def is_closed(stream: TextIO) -> bool:
     """Whether a stream is a pipe that nobody reads any more."""
     poll = select.poll()
     poll.register(stream.fileno(), 0)
     return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
 
 
-def silence(stream) -> None:
+def silence(stream: TextIO) -> None:
     """Let what is printed to a stream that nobody reads go nowhere."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -80,8 +80,9 @@ def data_parts(args: argparse.Namespace) -> Iterator[Callable[[], str]]:
     """What fetches the upstream files of the configs, each once."""
     seen = set()
     for config in args.configs:
-        first, *others = Stereoset.builder_configs[config].sources.values()
-        for file, standard in [(first, None), *((other, first) for other in others)]:
+        first, *others = Stereoset.builder_configs[config].files
+        for file in (first, *others):
+            standard = first if file.sha256 is None else None
             if file.location not in seen:
                 yield partial(data_part, file, args.data_dir, args.data_server.rstrip("/"), standard)
             seen.add(file.location)

@@ -21,7 +21,9 @@ import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 import datasets
 
@@ -32,7 +34,7 @@ from stereoset_dataset import Refusal, Stereoset, load_stereoset
 METRIC = Path(stereoset_metric.__file__).parent
 
 
-def main():
+def main() -> int:
     """Each part by itself; the exit status."""
     arguments = parse_arguments()
     refusals = {"metric": attempt("metric", install_metric, METRIC)}
@@ -48,7 +50,7 @@ def main():
     return 1 if missing else 0
 
 
-def attempt(kind, install, *arguments):
+def attempt(kind: str, install: Callable[..., object], *arguments: Any) -> str | None:
     """Install a part and say so; None, or why it could not be."""
     try:
         print(f"{kind + ':':<8}{install(*arguments)}", flush=True)
@@ -57,7 +59,7 @@ def attempt(kind, install, *arguments):
     return None
 
 
-def parse_arguments():
+def parse_arguments() -> argparse.Namespace:
     names = list(Stereoset.builder_configs)
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
@@ -69,21 +71,21 @@ def parse_arguments():
     return parser.parse_args()
 
 
-def install_metric(folder):
+def install_metric(folder: Path) -> Path:
     """Place a metric module where `evaluate` finds it by name.
 
     Args:
-        folder (Path): holds stereoset_metric.py and the neighbours that it imports by `from .name import ...`.
+        folder: holds stereoset_metric.py and the neighbours that it imports by `from .name import ...`.
 
     Returns:
-        Path of the installed module, which is called stereoset.py: evaluate takes the name from the file.
+        the installed module, which is called stereoset.py: evaluate takes the name from the file.
 
     Raises:
         FileNotFoundError: the folder lacks the module or a neighbour.
         OSError: the cache cannot be written to; what was installed before is as it was.
     """
     # `evaluate` itself is not imported: it would import torch along with transformers.
-    files = module_files(Path(folder) / "stereoset_metric.py")
+    files = module_files(folder / "stereoset_metric.py")
     code_sum = hashlib.sha256(b"".join(name.encode() + code for name, code in sorted(files.items()))).hexdigest()
     modules = Path(datasets.config.HF_MODULES_CACHE)
     target = modules / "evaluate_modules" / "metrics" / "evaluate-metric--stereoset" / code_sum
@@ -102,7 +104,7 @@ def install_metric(folder):
     return target / "stereoset.py"
 
 
-def place(files, target):
+def place(files: Mapping[str, bytes], target: Path) -> None:
     """Write files into a folder beside the target, then put it in the target's place; no moment shows half of them.
 
     Several processes may do so at once, for the target is named after what is in it.
@@ -125,14 +127,14 @@ def place(files, target):
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def renew(files, scratch, target):
+def renew(files: Collection[str], scratch: Path, target: Path) -> None:
     """Replace what is installed, file by file: it should be the same, but an older installer may have left it torn."""
     # The main file comes last: evaluate takes the folder whose main file is the youngest.
     for name in ("__init__.py", *files):
         os.replace(scratch / name, target / name)
 
 
-def module_files(main_file):
+def module_files(main_file: Path) -> dict[str, bytes]:
     """{installed name: bytes} of a module and of the neighbours it imports, itself last."""
     code = _read(main_file)
     neighbours = dict.fromkeys(re.findall(r"^from \.(\w+) import ", code.decode("utf-8"), flags=re.MULTILINE))
@@ -140,13 +142,13 @@ def module_files(main_file):
     return {**files, "stereoset.py": code}
 
 
-def prepare(config, data_dir):
+def prepare(config: str, data_dir: str | None) -> str:
     """Prepare a config's rows; in words, what is there."""
     splits = load_stereoset(config, data_dir=data_dir)
     return f"{config}, " + ", ".join(f"{len(rows):,} rows for {split}" for split, rows in splits.items())
 
 
-def print_calls(parts):
+def print_calls(parts: Collection[str]) -> None:
     """What works now."""
     if parts:
         print("Where the hub is out of reach, or with HF_HUB_OFFLINE=1, these now work:")
@@ -157,13 +159,13 @@ def print_calls(parts):
         print(f'  datasets.load_dataset("stereoset", CONFIG), where CONFIG is one of: {", ".join(configs)}')
 
 
-def _umask():
+def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
 
 
-def _read(path):
+def _read(path: Path) -> bytes:
     if not path.is_file():
         raise FileNotFoundError(f"{path} is absent: the metric cannot be installed; install stereoset itself again.")
     return path.read_bytes()

@@ -8,6 +8,7 @@ the files.
 """
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 
 from stereoset_cli.arguments import Formatter
@@ -15,6 +16,7 @@ from stereoset_cli.ending import run
 from stereoset_cli.labelled import HELP, read_labelled
 from stereoset_cli.table import share
 from stereoset_cli.telling import table_width
+from stereoset_report.common import common_only
 from stereoset_report.formats import FORMATS, render
 from stereoset_report.paper_tables import TABLES, Model, make_table
 from stereoset_report.published import read_published
@@ -22,10 +24,13 @@ from stereoset_report.resampling import Resampling
 from stereoset_scoring.refusal import Refusal
 
 
-def main():
+def main() -> None:
     """Scores, published numbers, tables."""
     args = parse_args()
     models = read_models(args)
+    if args.common:
+        limited = common_only([model.saved for model in models])
+        models = [Model(model.name, saved) for model, saved in zip(models, limited, strict=True)]
     published = read_published(args.published)
     options = {"5": {"terms": args.terms}}
     tables = {
@@ -38,7 +43,7 @@ def main():
     print("\n\n\n".join(render(table, args.format, table_width()) for table in tables.values() if table is not None))
 
 
-def parse_args():
+def parse_args() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=Formatter)
     parser.add_argument(
@@ -48,7 +53,16 @@ def parse_args():
         help=f"{HELP}; one name may come several times, for several languages",
     )
     parser.add_argument("--tables", nargs="+", choices=tuple(TABLES), help="default: all that the scores can fill")
-    parser.add_argument("--published", nargs="+", default=[], metavar="[SPLIT=]FILE", help="published numbers")
+    parser.add_argument(
+        "--published",
+        nargs="+",
+        default=[],
+        metavar="[OF=]FILE",
+        help="published numbers; OF: the split or language that a file does not say",
+    )
+    parser.add_argument(
+        "--common", action="store_true", help="count only examples that all the languages given have, by their ids"
+    )
     parser.add_argument(
         "--confidence-level", type=share, metavar="SHARE", help="such as 0.95: intervals beside numbers"
     )
@@ -56,13 +70,17 @@ def parse_args():
     parser.add_argument("--terms", type=int, default=3, help="how many terms at each end, in Table 5")
     parser.add_argument("--split", choices=("validation", "test"), default="validation", help="of prediction files")
     parser.add_argument("--data-dir", type=Path, help="a mirror of the upstream files, instead of the network")
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.common and args.published:
+        parser.error("published numbers are of all examples: leave --common or --published out")
+    return args
 
 
-def read_models(args):
+def read_models(args: argparse.Namespace) -> list[Model]:
     """The Models that the command line names."""
     resampling = Resampling(args.confidence_level) if args.confidence_level else None
-    models, seen = [], set()
+    models: list[Model] = []
+    seen: set[tuple[str, str, str]] = set()
     for named in read_labelled(args.scores, args.split, args.data_dir):
         model = Model(named.name, named.saved, resampling)
         parts = {(model.name, model.split, config) for config in model.saved.parts}
@@ -76,7 +94,7 @@ def read_models(args):
     return models
 
 
-def default_tables(models):
+def default_tables(models: Iterable[Model]) -> list[str]:
     """All tables, those by language only where there is more than English."""
     several = {language for model in models for language in model.languages} - {"en"}
     return [name for name in TABLES if name.isdigit() or several]

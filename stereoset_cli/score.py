@@ -6,6 +6,10 @@
 Writes scores.json (StereoSet's own layout), results.json (the table) and run.json (the record) to --output-dir.
 """
 
+import argparse
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 from stereoset_scoring.processes import interruption
 
 if __name__ == "__main__":
@@ -19,6 +23,14 @@ from stereoset_scoring.methods.registry import methods_table
 from stereoset_scoring.processes.interruption import Interrupted, listening
 from stereoset_scoring.questions.configs import CONTEXT_TASKS, ENGLISH, config_name
 
+if TYPE_CHECKING:  # they import torch, which takes seconds
+    from stereoset_report.alarms import Alarm
+    from stereoset_report.own_data import OwnData
+    from stereoset_report.selection import Selection
+    from stereoset_scoring.roles import Rows
+    from stereoset_scoring.runs.outcome import Outcome, Results, Scored
+    from stereoset_scoring.runs.plan import Plan
+
 
 def main() -> None:
     """Parse, run, print."""
@@ -28,31 +40,36 @@ def main() -> None:
         return
     with listening():
         if is_main():
-            say(f"loading {args.name or label_of(args.model)} ...")
+            say(f"loading {args.name or label_of(args.model or (args.revisions or [None])[0])} ...")
         score(args)
 
 
-def score(args) -> None:
+def score(args: argparse.Namespace) -> None:
     """The run, and for two presets their difference."""
     # Here, for importing them takes seconds.
     from stereoset_report.results import find_alarms, make_results
-    from stereoset_report.text import render_difference
+    from stereoset_report.text import render_curve, render_difference
     from stereoset_scoring.processes.team import Lost
     from stereoset_scoring.reading import Unreadable
+    from stereoset_scoring.runs.asked import name_of
     from stereoset_scoring.runs.part import Listener
     from stereoset_scoring.runs.run import run
 
-    def judge(parts, record):
-        results = make_results(parts)
+    def judge(parts: "Scored", record: Mapping[str, Any]) -> "tuple[Results, list[Alarm]]":
+        results = make_results(parts, breakdown=args.breakdown)
         return results, find_alarms(results, parts, record)
 
-    own = read_own(args)
-    asked = asked_for(args, own and own.reference)
+    own, selection = read_own(args), read_selection(args)
+    asked = asked_for(args, own and own.reference, str(selection) or None)
     listener = Listener(lambda plan: say(*headline(plan.record["model"]), *exceptions(plan)), show, note, progress)
     try:
-        outcomes = run(asked, lambda: load_data(args, own), judge, listener)
+        outcomes = run(asked, lambda: load_data(args, own, selection), judge, listener)
     except (Lost, Unreadable) as failure:
         raise Failed(str(failure)) from failure
+    if asked.model.revisions and outcomes:
+        names = map(name_of, asked.model.revisions)
+        curve = {name: outcome.results for name, outcome in zip(names, outcomes, strict=True)}
+        say(render_curve(curve, asked.output.label, table_width()))
     if asked.manner.compared and outcomes:
         first, second = [outcome.results for outcome in outcomes]
         one, other = asked.manner.compared
@@ -63,7 +80,7 @@ class Failed(RuntimeError):
     """A run that went wrong for a reason that can be told in a sentence."""
 
 
-def read_own(args):
+def read_own(args: argparse.Namespace) -> "OwnData | None":
     """The examples of --data-file; None without one."""
     if not args.data_file:
         return None
@@ -72,21 +89,36 @@ def read_own(args):
     return read_data_file(args.data_file, args.language or ENGLISH, args.tasks)
 
 
-def load_data(args, own):
-    """{name of the data set's config: its rows}, the first ones if so asked."""
+def read_selection(args: argparse.Namespace) -> "Selection":
+    """Which examples count: the Selection of the command line."""
+    from stereoset_report.selection import Selection, read_own_flags
+
+    return Selection(args.without, args.min_agreement, read_own_flags(args.flags))
+
+
+def load_data(args: argparse.Namespace, own: "OwnData | None", selection: "Selection") -> "dict[str, Rows]":
+    """{name of the data set's config: its rows}, those that count, the first ones if so asked."""
+    from stereoset_report.saved import load_rows
+    from stereoset_report.selection import check_pairs
+
     if own:
         data = own.rows
     else:
-        from stereoset_report.saved import load_rows
-
         split = "sample" if args.sample else args.split
         tasks, languages = args.tasks or CONTEXT_TASKS, args.languages or [ENGLISH]
         configs = [config_name(task, language) for language in languages for task in tasks]
         data = {config: load_rows(config, split, args.data_dir, whole=True) for config in configs}
-    return {config: rows[: args.limit] for config, rows in data.items()}
+    kept = selection.rows(data)
+    if selection and is_main():
+        for config, rows in data.items():
+            say(f"  {config}: {len(rows) - len(kept[config])} of {len(rows)} examples left out ({selection})")
+    first = {config: rows[: args.limit] for config, rows in kept.items()}
+    if not args.keep_going:
+        check_pairs(first)
+    return dict(first)
 
 
-def headline(model):
+def headline(model: Mapping[str, Any]) -> list[str]:
     """What was really loaded, a line a head."""
     lines = [f"{model['name']} ({model['commit'] or 'local'}), {model['family']}"]
     for kind, head in model["heads"].items():
@@ -99,7 +131,7 @@ def headline(model):
     return lines
 
 
-def exceptions(plan):
+def exceptions(plan: "Plan") -> list[str]:
     """What is not scored as usual, or not at all, a line each."""
     from stereoset_report.text import fallback_words
 
@@ -107,10 +139,11 @@ def exceptions(plan):
     return [
         *(f"  {config}: {fallback_words(plan.methods[config].name, reason)}" for config, reason in fallbacks.items()),
         *(f"  {config}: not scored: {reason}" for config, reason in plan.unscored.items()),
+        *(f"  {config}: {len(some)} left out: {next(iter(some.values()))}" for config, some in plan.left_out.items()),
     ]
 
 
-def show(outcome) -> None:
+def show(outcome: "Outcome") -> None:
     """Print the table of an Outcome."""
     from stereoset_report.text import find_notes, render
 

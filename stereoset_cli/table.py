@@ -2,19 +2,24 @@
 
 python scripts/evaluate_scores.py runs/bert
 python scripts/evaluate_scores.py predictions_gpt2.json --language de --average example
+python scripts/evaluate_scores.py runs/bert --without options_equal forced_tie
+
+A CSV of CrowS-Pairs' own code carries its pairs itself: sent_more, sent_less, sent_more_score, sent_less_score, ….
 """
 
 import argparse
 import json
 from pathlib import Path
+from typing import NamedTuple
 
-from stereoset_cli.arguments import Formatter, read_label, read_language
+from stereoset_cli.arguments import Formatter, add_selection, read_label, read_language
 from stereoset_cli.ending import run
 from stereoset_cli.telling import table_width
 from stereoset_metric.compute_score import AVERAGES, TIES, VERSION, compare_scores, flat_references
 from stereoset_report.results import find_alarms, make_results
 from stereoset_report.saved import read_saved
-from stereoset_report.text import find_notes, render
+from stereoset_report.selection import Selection, difference, effect, read_own_flags
+from stereoset_report.text import find_notes, render, render_difference
 from stereoset_scoring.files.predictions import option_ids
 from stereoset_scoring.refusal import Refusal
 
@@ -31,27 +36,64 @@ def main():
     line = signature(args, parts, partial)
     other = read(args, args.compare) if args.compare else None
     compared = compare(args, parts, other.parts) if other else None
+    selected = select(args, parts)
     if args.json:
         report = {"partial": partial, "signature": line, "results": results, "alarms": alarms}
-        print(json.dumps(report | ({"differences": compared} if compared else {}), indent=1))
+        report |= {"differences": compared} if compared else {}
+        print(json.dumps(report | ({"selected": plain(results, selected)} if selected else {}), indent=1))
         return
     title = args.name or saved.label
     print(render(results, title, line, partial, alarms, find_notes(saved.record), table_width()))
     if compared:
         print(render_differences(args, compared, title, other.label))
+    if selected:
+        print(render_selected(args, title, results, selected))
+
+
+def select(args, parts):
+    """What comes out of the examples that --without and --min-agreement leave; None where all are asked for."""
+    selection = Selection(args.without, args.min_agreement, read_own_flags(args.flags))
+    if not selection:
+        return None
+    kept = selection.parts(parts)
+    counted = {"average": args.average, "ties": args.ties}
+    words = effect(parts, kept, args.confidence_level or LEVEL, **counted)
+    return Selected(str(selection), make_results(kept, **metric_options(args)), signature(args, kept, selection), words)
+
+
+class Selected(NamedTuple):
+    """The results of some of the examples, which they are, and how far that moves the figures."""
+
+    which: str
+    results: dict
+    signature: str
+    effect: list
+
+
+def plain(results, selected):
+    """A Selected as JSON holds it, with its differences from the results of all examples."""
+    return {**selected._asdict(), "differences": difference(results, selected.results)}
+
+
+def render_selected(args, title, results, selected):
+    """The table of a Selected, and what leaving the others out changes."""
+    table = render(selected.results, title, selected.signature, selected.which, [], (), table_width())
+    change = render_difference(results, selected.results, "all", selected.which, table_width())
+    return "\n".join(["", table, change, "", *selected.effect])
 
 
 def parse_args():
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=Formatter)
     scored = parser.add_argument_group("what was scored")
-    scored.add_argument("scores", type=Path, help="a prediction file, or the output folder of a run")
+    scored.add_argument("scores", type=Path, help="a prediction file, JSON or CSV, or the output folder of a run")
     scored.add_argument("--language", type=read_language, default="en", help="of a file whose tasks do not say it")
     scored.add_argument("--split", choices=("validation", "test"), default="validation", help="of a file")
     scored.add_argument("--data-dir", type=Path, help="a mirror of the upstream files, instead of the network")
     scored.add_argument(
         "--data-file", type=Path, metavar="FILE", help="the examples of your own that were scored, as score takes them"
     )
+    add_selection(scored)
     counted = parser.add_argument_group("how it is counted")
     counted.add_argument("--average", choices=AVERAGES, default="target", help="over target terms or examples")
     counted.add_argument("--ties", choices=tuple(TIES), default="strict", help="what a tie is worth")
@@ -78,13 +120,18 @@ def read(args, path):
 
 def metric_options(args):
     """The metric's arguments."""
-    return {"average": args.average, "ties": args.ties, "confidence_level": args.confidence_level}
+    return {
+        "average": args.average,
+        "ties": args.ties,
+        "confidence_level": args.confidence_level,
+        "breakdown": args.breakdown,
+    }
 
 
 def signature(args, parts, partial):
     """How the numbers were made, in a line."""
     count = sum(len(rows) for rows, _ in parts.values())
-    made = {"average": args.average, "ties": args.ties, "n": count, "partial": partial, "version": VERSION}
+    made = {"average": args.average, "ties": args.ties, "n": count, "partial": partial or None, "version": VERSION}
     return "|".join(f"{name}:{value}" for name, value in made.items() if value is not None)
 
 

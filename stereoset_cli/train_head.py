@@ -9,8 +9,10 @@ The defaults are the papers': Nadeem et al. 2021, A.4 [S], and Öztürk et al. 2
 
 import argparse
 import os
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tqdm.auto import tqdm
 
@@ -19,8 +21,11 @@ from stereoset_scoring.checkpoints.head_spec import POOLINGS
 from stereoset_scoring.training.corpus import Pairs, hold_out, read_documents, split_sentences
 from stereoset_scoring.training.settings import Settings
 
+if TYPE_CHECKING:  # not before: --help is for machines without torch, too
+    from accelerate import Accelerator
 
-def main():
+
+def main() -> None:
     """Corpus, model, training, result."""
     args = parse_args()
 
@@ -64,12 +69,13 @@ def main():
             f"{args.batch_size} pairs; the head reads {model.spec.pooling}."
         )
     training.run()
-    if accelerator.is_main_process:
-        print(f"Best: {describe(training.progress.best)}; saved as {args.output_dir / 'best'}")
+    best = training.progress.best
+    if best is not None and accelerator.is_main_process:
+        print(f"Best: {describe(best)}; saved as {args.output_dir / 'best'}")
     accelerator.end_training()
 
 
-def parse_args():
+def parse_args() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", required=True, help="hub id or folder of an encoder or a decoder")
@@ -100,7 +106,7 @@ def parse_args():
     return parser.parse_args()
 
 
-def load_pairs(args, accelerator):
+def load_pairs(args: argparse.Namespace, accelerator: "Accelerator") -> tuple[Pairs, Pairs]:
     """(Pairs to learn from, Pairs held out); each machine's first process reads the corpus before the others."""
     with accelerator.local_main_process_first():
         texts = read_documents(args.corpus, args.corpus_config, args.corpus_split, args.text_column, args.max_documents)
@@ -108,10 +114,11 @@ def load_pairs(args, accelerator):
         split_sentences(text, args.language)
         for text in tqdm(texts, desc="sentences", unit="document", disable=not accelerator.is_main_process)
     ]
-    return tuple(Pairs(part, args.seed) for part in hold_out(documents, args.held_out, args.seed))
+    learnt, held_out = hold_out(documents, args.held_out, args.seed)
+    return Pairs(learnt, args.seed), Pairs(held_out, args.seed)
 
 
-def describe(measured):
+def describe(measured: Mapping[str, float]) -> str:
     """A measurement in a line."""
     return (
         f"update {measured['step']}: held-out accuracy {measured['accuracy']:.4f}, loss {measured['loss']:.4f}, "

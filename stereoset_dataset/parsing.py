@@ -17,7 +17,11 @@ def as_row(example):
 
 
 def _columns(records, names):
-    return {name: [record[name] for record in records] for name in names}
+    return {name: _column(records, name) for name in names}
+
+
+def _column(records, name):
+    return [record[name] for record in records]
 
 
 def stereoset_examples(data, task):
@@ -32,7 +36,11 @@ def stereoset_examples(data, task):
         none, and both splits share their columns.
     """
     keys = ("id", "target", "bias_type", "context", "sentences")
-    return [{key: example[key] for key in keys} for example in json.loads(data)["data"][task]]
+    return [_chosen(example, keys) for example in json.loads(data)["data"][task]]
+
+
+def _chosen(example, keys):
+    return {key: example[key] for key in keys}
 
 
 def check_test_set(data, validation, examples):
@@ -51,7 +59,7 @@ def check_test_set(data, validation, examples):
         every = [example for task in examples for example in rows[task]]
         ids = [example["id"] for example in every]
         ids += [option["id"] for example in every for option in example["sentences"]]
-        kinds = [sorted(option["gold_label"] for option in example["sentences"]) for example in every]
+        kinds = [sorted(_column(example["sentences"], "gold_label")) for example in every]
         labels = {label["label"] for example in every for option in example["sentences"] for label in option["labels"]}
         known_terms = {example["target"] for task in examples for example in stereoset_examples(validation, task)}
         shared_terms = known_terms & {example["target"] for example in every}
@@ -66,6 +74,19 @@ def check_test_set(data, validation, examples):
         raise ValueError("ids occur twice")
     if shared_terms:
         raise ValueError(f"it shares target terms with the validation split, such as {min(shared_terms)!r}")
+
+
+def portuguese_examples(data, task):
+    """The examples of one task of the Portuguese file, which is laid out as StereoSet's and has no annotators' labels.
+
+    Args:
+        data (bytes): dev_ptbr.json.
+        task: "intrasentence" or "intersentence".
+    """
+    return [
+        {**example, "sentences": [{**option, "labels": []} for option in example["sentences"]]}
+        for example in stereoset_examples(data, task)
+    ]
 
 
 def translated_examples(records):
@@ -84,45 +105,80 @@ def translated_examples(records):
             "target": record["target_original"],
             "bias_type": record["bias_type"],
             "context": record["context"],
-            "sentences": [
-                {
-                    key: record[f"c{number}_{key}"]
-                    for key in ("sentence", "id", "labels", "gold_label", "word")
-                    if f"c{number}_{key}" in record
-                }
-                for number in (1, 2, 3)
-            ],
+            "sentences": _translated_options(record),
             "target_translated": record["target"],
         }
         for record in records
     ]
 
 
-def crows_pairs_examples(data):
-    """The pairs of CrowS-Pairs.
+def _translated_options(record):
+    return [_translated_option(record, f"c{number}_") for number in (1, 2, 3)]
+
+
+def _translated_option(record, prefix):
+    """An option of a translated example, from the columns that begin with its prefix."""
+    keys = ("sentence", "id", "labels", "gold_label", "word")
+    return {key: record[prefix + key] for key in keys if prefix + key in record}
+
+
+def crows_pairs_examples(data, encoding="utf-8", delimiter=",", number="", more="sent_more", less="sent_less"):
+    """The pairs of CrowS-Pairs, or of a table like it.
 
     Args:
         data (bytes): crows_pairs_anonymized.csv, whose first column numbers the pairs.
+        encoding: of the table.
+        delimiter: of its columns.
+        number: the name of the column that numbers the pairs.
+        more, less: the names of the columns of the sentences, the more stereotyping one first.
 
     Returns:
         list of dict, two options each. CrowS-Pairs names no target terms and gives no context: both are empty, and so
-        are the annotators' labels, since its annotators judged pairs and not sentences.
+        are the annotators' labels, since its annotators judged pairs and not sentences. A table without bias types is
+        of gender alone.
     """
-    pairs = csv.DictReader(io.StringIO(data.decode("utf-8"), newline=""))
+    pairs = csv.DictReader(io.StringIO(data.decode(encoding), newline=""), delimiter=delimiter)
     return [
         {
-            "id": pair[""],
+            "id": pair[number],
             "target": "",
-            "bias_type": pair["bias_type"],
+            "bias_type": pair.get("bias_type", "gender"),
             "context": "",
             "sentences": [
-                {"sentence": sentence, "id": f"{pair['']}:{which}", "labels": [], "gold_label": gold_label}
-                for which, sentence, gold_label in [
-                    ("more", pair["sent_more"], "stereotype"),
-                    ("less", pair["sent_less"], "anti-stereotype"),
-                ]
+                _one_of_pair(pair[more], f"{pair[number]}:more", "stereotype"),
+                _one_of_pair(pair[less], f"{pair[number]}:less", "anti-stereotype"),
             ],
             "direction": pair["stereo_antistereo"],
         }
         for pair in pairs
     ]
+
+
+def revised_pairs_examples(data):
+    """The pairs of the revised CrowS-Pairs, in English or French: a table with tabs."""
+    return crows_pairs_examples(data, delimiter="\t")
+
+
+def dutch_pairs_examples(data):
+    """The pairs of the Dutch CrowS-Pairs, which are written in the Macintosh's character set of old."""
+    return crows_pairs_examples(data, encoding="mac_roman", number="id")
+
+
+def gender_pairs_examples(data):
+    """The gender pairs in one of ten languages; beside them stands the English that they translate."""
+    return crows_pairs_examples(data, number="ID", more="A_x", less="B_x")
+
+
+def pair_comments(data):
+    """{number of a pair: the French translators' comment on it}, of pairs that have one.
+
+    Args:
+        data (bytes): crows_pairs_EN_revised_FR_with_comments.csv. It numbers one pair twice.
+    """
+    pairs = csv.DictReader(io.StringIO(data.decode("utf-8"), newline=""), delimiter="\t")
+    found = [(pair[""], " ".join(pair["translation comments"].split())) for pair in pairs]
+    return {number: comment for number, comment in found if comment}
+
+
+def _one_of_pair(sentence, number, gold_label):
+    return {"sentence": sentence, "id": number, "labels": [], "gold_label": gold_label}

@@ -1,4 +1,4 @@
-"""StereoSet (Nadeem et al. 2021), its translations (Öztürk et al. 2023) and CrowS-Pairs (Nangia et al. 2020)."""
+"""StereoSet (Nadeem et al. 2021) and CrowS-Pairs (Nangia et al. 2020), and their translations."""
 
 import dataclasses
 import difflib
@@ -18,17 +18,32 @@ from .parsing import LABELS
 from .parsing import as_row
 from .parsing import check_test_set
 from .parsing import crows_pairs_examples
+from .parsing import dutch_pairs_examples
+from .parsing import gender_pairs_examples
+from .parsing import pair_comments
+from .parsing import portuguese_examples
+from .parsing import revised_pairs_examples
 from .parsing import stereoset_examples
 from .parsing import translated_examples
+from .quality import agreement
+from .quality import comment_flags
+from .quality import text_flags
 from .refusal import Refusal
+from .upstream import COMMENTS
 from .upstream import CROWS_PAIRS
+from .upstream import CROWS_PAIRS_DUTCH
+from .upstream import CROWS_PAIRS_FRENCH
+from .upstream import CROWS_PAIRS_REVISED
+from .upstream import GENDER_PAIRS
 from .upstream import TEST
 from .upstream import TRANSLATIONS
 from .upstream import VALIDATION
 
-VERSION = "1.0.0"  # raise it whenever a row changes
+VERSION = "1.1.0"  # raise it whenever a row changes
 
 DATASET_NAME = "stereoset"
+CONTEXT_TASKS = ("intrasentence", "intersentence")
+ENGLISH_COLUMNS = ("en", "pt")  # languages without stored words and translated targets
 ARGUMENTS = ("config", "split", "data_dir", "cache_dir", "streaming")  # of load_stereoset
 
 DESCRIPTION = "How much more likely a language model finds a stereotype than its opposite, and than nonsense."
@@ -60,7 +75,8 @@ class StereosetConfig(datasets.BuilderConfig):
     """A task in a language.
 
     Args:
-        task: "intrasentence", "intersentence" or "crows_pairs".
+        task: "intrasentence", "intersentence", or of pairs "crows_pairs", "crows_pairs_en_revised" or
+            "crows_pairs_gender".
         language: two letters.
         sources: the upstream file of every split. The first is what the config is for; the others are optional.
     """
@@ -69,15 +85,33 @@ class StereosetConfig(datasets.BuilderConfig):
     language: str = "en"
     sources: dict = dataclasses.field(default_factory=dict)
 
+    @property
+    def has_comments(self):
+        """Whether the French translators have commented on its pairs."""
+        return any(file.beside == COMMENTS for file in self.sources.values())
+
+    @property
+    def files(self):
+        """All upstream files that its rows are made of, what stands beside another before it."""
+        return [file for one in self.sources.values() for file in (one.beside, one) if file is not None]
+
 
 def _configs():
     english = {"validation": VALIDATION, "test": TEST}
-    for task in ("intrasentence", "intersentence"):
+    for task in CONTEXT_TASKS:
         yield StereosetConfig(name=task, version=VERSION, task=task, sources=english)
     for (task, language), file in TRANSLATIONS.items():
         name = f"{task}_{language}"
         yield StereosetConfig(name=name, version=VERSION, task=task, language=language, sources={"validation": file})
     yield StereosetConfig(name="crows_pairs", version=VERSION, task="crows_pairs", sources={"test": CROWS_PAIRS})
+    for task, language, file in [
+        ("crows_pairs_en_revised", "en", CROWS_PAIRS_REVISED),
+        ("crows_pairs", "fr", CROWS_PAIRS_FRENCH),
+        ("crows_pairs", "nl", CROWS_PAIRS_DUTCH),
+        *(("crows_pairs_gender", language, file) for language, file in GENDER_PAIRS.items()),
+    ]:
+        (name,) = file.examples
+        yield StereosetConfig(name=name, version=VERSION, task=task, language=language, sources={"test": file})
 
 
 class Stereoset(datasets.GeneratorBasedBuilder):
@@ -105,7 +139,7 @@ class Stereoset(datasets.GeneratorBasedBuilder):
     def _info(self):
         return datasets.DatasetInfo(
             description=DESCRIPTION,
-            features=_features(self.config.task, self.config.language),
+            features=_features(self.config),
             homepage=HOMEPAGE,
             license=LICENSE,
             citation=CITATION,
@@ -124,21 +158,32 @@ class Stereoset(datasets.GeneratorBasedBuilder):
 
     def _split_generators(self, dl_manager):
         # Everything is verified here, not while generating: there `datasets` hides an error behind one of its own.
-        paths = {}
+        paths, beside = {}, {}
         for split in self.wanted_splits:
             try:
-                paths[split] = self._verified_file(dl_manager, split, paths)
+                paths[split] = self._verified_split(dl_manager, split, paths)
+                beside[split] = self._verified_beside(dl_manager, split)
             except (OSError, ValueError) as error:
                 if split in (self.wanted_split, self.wanted_splits[0]):
                     raise
                 logger.warning("Going on without the split %s of %s: %s", split, self.config.name, error)
                 self.unavailable_splits.add(split)
         self.info.splits = None  # those an earlier call prepared, which `datasets` would hold the new ones to
-        return [datasets.SplitGenerator(name=split, gen_kwargs={"path": path}) for split, path in paths.items()]
+        return [
+            datasets.SplitGenerator(name=split, gen_kwargs={"path": paths[split], "beside": path})
+            for split, path in beside.items()
+        ]
 
-    def _verified_file(self, dl_manager, split, verified):
+    def _verified_split(self, dl_manager, split, verified):
         """The path of a split's file, once its bytes are known to be the right ones."""
-        file = self.config.sources[split]
+        return self._verified_file(dl_manager, self.config.sources[split], verified)
+
+    def _verified_beside(self, dl_manager, split):
+        """The path of the file that says more of a split's examples, likewise; None where there is none."""
+        file = self.config.sources[split].beside
+        return None if file is None else self._verified_file(dl_manager, file, {})
+
+    def _verified_file(self, dl_manager, file, verified):
         path = self._download(dl_manager, file) if self.mirror is None else self._mirrored(file)
         data = _read(path)
         try:
@@ -166,16 +211,53 @@ class Stereoset(datasets.GeneratorBasedBuilder):
             raise FileNotFoundError(f"{path} is absent: put {file.url} there, or leave out data_dir= to download it.")
         return str(path)
 
-    def _generate_examples(self, path):
+    def _generate_examples(self, path, beside=None):
         data, task = _read(path), self.config.task
-        if task == "crows_pairs":
+        if task == "crows_pairs_gender":
+            examples = gender_pairs_examples(data)
+        elif self.config.sources.get("test") in (CROWS_PAIRS_REVISED, CROWS_PAIRS_FRENCH):
+            examples = revised_pairs_examples(data)
+        elif self.config.language == "nl":
+            examples = dutch_pairs_examples(data)
+        elif task == "crows_pairs":
             examples = crows_pairs_examples(data)
         elif self.config.language == "en":
             examples = stereoset_examples(data, task)
+        elif self.config.language == "pt":
+            examples = portuguese_examples(data, task)
         else:
             examples = translated_examples(read_data_frame(data))
+        say_more = self._about(beside)
         for example in examples:
-            yield example["id"], as_row(example)
+            yield example["id"], as_row({**example, **say_more(example)})
+
+    def _about(self, beside):
+        """A function from an example to the columns that say how good it is.
+
+        Args:
+            beside: the path of the file that says more of the examples; None for none.
+        """
+        config, data = self.config, None if beside is None else _read(beside)
+        if config.has_comments:
+            comments = pair_comments(data) if data else {}
+            revised, french = config.sources["test"] is not CROWS_PAIRS, config.language == "fr"
+
+            def about(example):
+                comment = comments.get(example["id"], "")
+                flags = comment_flags(comment, revised, french) + text_flags(example, config.task)
+                return {"flags": flags, "comment": comment}
+        else:
+            originals = stereoset_examples(data, config.task) if data else []
+            by_id = {original["id"]: original for original in originals}
+
+            def about(example):
+                original = by_id.get(example["id"])
+                flags = text_flags(example, config.task, original)
+                if config.task not in CONTEXT_TASKS:
+                    return {"flags": flags}
+                return {"task": config.task, "agreement": agreement(original or example), "flags": flags}
+
+        return about
 
 
 def load_stereoset(
@@ -193,8 +275,9 @@ def load_stereoset(
     nothing: the cache may then be read-only, or its disk full.
 
     Args:
-        config: "intrasentence", "intersentence", either followed by "_de", "_es", "_fr" or "_tr", or
-            "crows_pairs".
+        config: "intrasentence", "intersentence", either followed by "_de", "_es", "_fr", "_pt" or "_tr";
+            "crows_pairs", also followed by "_en_revised", "_fr" or "_nl"; "crows_pairs_gender" followed by "_ar",
+            "_de", "_en", "_fi", "_fr", "_id", "_ko", "_th", "_vi" or "_zh".
         split: "validation" or "test", also a slice such as "validation[:10]". Only the files needed
             for it are fetched; for English, "validation" does without the test set's file.
         data_dir: a mirror of the upstream files, laid out as <owner>/<repository>/<commit>/<path>;
@@ -233,6 +316,43 @@ def load_stereoset(
                 raise
             logger.warning("Going on without the split %s of %s: %s", ", ".join(sorted(missing)), config, error)
     return _read_prepared(prepared, split, streaming)
+
+
+def load_parallel(
+    languages: typing.Sequence[str],
+    task: str,
+    split: str | None = None,
+    data_dir: str | os.PathLike | None = None,
+    cache_dir: str | os.PathLike | None = None,
+) -> typing.Any:
+    """The examples of a task that all of some languages have, side by side: rows of the same number have the same id.
+
+    Args:
+        languages: two letters each, such as ["en", "de", "pt"].
+        task: "intrasentence", "intersentence", "crows_pairs", …: a config's name without its language.
+        split: "validation" or "test"; None for the one that all languages have.
+        data_dir, cache_dir: as in `load_stereoset`.
+
+    Returns:
+        datasets.DatasetDict, {language: its rows}, in the order of the first language.
+
+    Raises:
+        ValueError: if there is no such task, or not in a language; otherwise as `load_stereoset`.
+    """
+    if isinstance(languages, str) or not languages:
+        raise Refusal(f"languages is {languages!r}: give a list of them, such as ['en', 'de'].")
+    tasks: dict[str, dict[str, str]] = {}
+    for name, config in Stereoset.builder_configs.items():
+        tasks.setdefault(config.task, {})[config.language] = name
+    by_language = _known(task, tasks, "task")
+    names = {language: _known(language, by_language, f"language of {task}") for language in languages}
+    first = next(iter(Stereoset.builder_configs[names[languages[0]]].sources))
+    rows = {name: load_stereoset(one, split or first, data_dir, cache_dir) for name, one in names.items()}
+    places = {name: {row_id: i for i, row_id in enumerate(some["id"])} for name, some in rows.items()}
+    common = [row_id for row_id in places[languages[0]] if all(row_id in some for some in places.values())]
+    return datasets.DatasetDict(
+        {name: some.select([places[name][row_id] for row_id in common]) for name, some in rows.items()}
+    )
 
 
 def _prepared_folder(config, cache_dir):
@@ -300,7 +420,7 @@ def _known(name, table, what):
     return table[name]
 
 
-def _features(task, language):
+def _features(config):
     """The columns of McGill-NLP/stereoset under the same names, then those only we have."""
     text = datasets.Value("string")
     option = {
@@ -310,13 +430,19 @@ def _features(task, language):
         "gold_label": datasets.ClassLabel(names=GOLD_LABELS),
     }
     columns = {"id": text, "target": text, "bias_type": text, "context": text}
-    if language != "en" and task == "intrasentence":
+    has_context, translated = config.task in CONTEXT_TASKS, config.language not in ENGLISH_COLUMNS
+    if translated and config.task == "intrasentence":
         option["word"] = text
     columns["sentences"] = datasets.Sequence(option)
-    if language != "en":
+    if translated and has_context:
         columns["target_translated"] = text
-    if task == "crows_pairs":
+    if has_context:
+        columns |= {"task": text, "agreement": datasets.Value("int32")}
+    if config.task.startswith("crows_pairs"):
         columns["direction"] = text
+    columns["flags"] = datasets.Sequence(text)
+    if config.has_comments:
+        columns["comment"] = text
     return datasets.Features(columns)
 
 
@@ -324,7 +450,7 @@ def _fingerprint():
     """Names the cache folder after this folder's code and after how this version of `datasets` writes down columns,
     since versions before 4 cannot read what later ones write."""
     code = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
-    columns = json.dumps(_features("intrasentence", "en").to_dict())
+    columns = json.dumps(_features(Stereoset.builder_configs["intrasentence"]).to_dict())
     return hashlib.sha256(code + columns.encode()).hexdigest()
 
 

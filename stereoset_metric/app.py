@@ -41,7 +41,8 @@ def make_table(predictions, gold=None, average="target", ties="strict"):
     for task, (aligned, references) in parts.items():
         result = compute_score(aligned, references, average=average, ties=ties, breakdown="bias_type")
         groups = result.pop("bias_type") | {"all": result}
-        table += [[task, group, *(_rounded(found[name]) for name in FIGURES)] for group, found in groups.items()]
+        for group, found in groups.items():
+            table.append([task, group, *(_rounded(found[name]) for name in FIGURES)])
     return table
 
 
@@ -90,7 +91,7 @@ def align(scores, rows):
             f"{len(missing)} of {len(known)} options have no score, and {len(extra)} scores belong to no option: "
             "give the scores of exactly the gold file's split."
         )
-    return [[scores[option] for option in ids] for ids in options], flat_references(rows)
+    return [list(map(scores.__getitem__, ids)) for ids in options], flat_references(rows)
 
 
 def build_page():

@@ -1,6 +1,8 @@
 """StereoSet's metric as an `evaluate` module: a thin skin over compute_score.py."""
 
 import difflib
+from collections.abc import Iterable
+from typing import Any
 
 import datasets
 
@@ -27,10 +29,11 @@ Args:
         options, in any order.
     average: "target", the mean over target terms (as published for StereoSet), or "example", over examples.
     ties: "strict", a tie counts as anti-stereotype and as meaningless preferred (as published), or "half".
-    breakdown: "bias_type", "target" or a list of them.
+    breakdown: "bias_type", "target", "direction", "agreement" or a list of them.
     confidence_level: such as 0.95 for intervals by resampling target terms; None for none.
     n_resamples, seed: of the resampling.
     signature: whether to return a line that says how the numbers were made.
+    min_agreement: such as 4, to judge only examples on which so many of the five annotators agree; None for all.
 Returns:
     ss: percent, 0 to 100; the ideal is 50.
     lms: percent, 0 to 100; the ideal is 100, chance is 50; None without meaningless options.
@@ -52,7 +55,7 @@ Examples:
     'average:target|ties:strict|n:2|terms:1|version:1.0.0'
 """
 
-OPTIONS = ("average", "ties", "breakdown", "confidence_level", "n_resamples", "seed", "signature")
+OPTIONS = ("average", "ties", "breakdown", "confidence_level", "n_resamples", "seed", "signature", "min_agreement")
 
 _CITATION = """\
 @inproceedings{nadeem-etal-2021-stereoset,
@@ -67,7 +70,7 @@ _CITATION = """\
 class Stereoset(evaluate.Metric):
     """The module that `evaluate.load` returns."""
 
-    def _info(self):
+    def _info(self) -> evaluate.MetricInfo:
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation=_CITATION,
@@ -85,21 +88,21 @@ class Stereoset(evaluate.Metric):
             reference_urls=["https://aclanthology.org/2021.acl-long.416"],
         )
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
         if self.num_process > 1:
             raise Refusal(
                 f"num_process is {self.num_process}, and this metric runs in one process: gather the scores first."
             )
-        self._added = ([], [])
+        self._added: tuple[list[Any], list[Any]] = ([], [])
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._added[0])
 
     # The library would carry predictions and references through a file and Arrow: a lock and a cache folder for a
     # few numbers, None turned into NaN, and a bare KeyError for a row with one field more. They stay in memory.
 
-    def add_batch(self, *, predictions=None, references=None, **unknown):
+    def add_batch(self, *, predictions: Any = None, references: Any = None, **unknown: Any) -> None:
         """Keep some examples for `compute`; see there.
 
         Raises:
@@ -110,12 +113,12 @@ class Stereoset(evaluate.Metric):
         self._added[0].extend(predictions)
         self._added[1].extend(golds)
 
-    def add(self, *, prediction=None, reference=None, **unknown):
+    def add(self, *, prediction: Any = None, reference: Any = None, **unknown: Any) -> None:
         """Keep one example for `compute`; see there."""
         _check_names(unknown, ("prediction", "reference"), "add")
         self.add_batch(predictions=[prediction], references=[reference])
 
-    def compute(self, *, predictions=None, references=None, **options):
+    def compute(self, *, predictions: Any = None, references: Any = None, **options: Any) -> dict[str, Any]:
         """The scores of the given examples and those added before; see the description of the module.
 
         Raises:
@@ -130,11 +133,11 @@ class Stereoset(evaluate.Metric):
         self._added = ([], [])
         return result
 
-    def _compute(self, predictions, references, **options):
+    def _compute(self, predictions: Any, references: Any, **options: Any) -> dict[str, Any]:
         return compute_score(predictions, references, **options)
 
 
-def _check_names(given, known, where):
+def _check_names(given: Iterable[str], known: tuple[str, ...], where: str) -> None:
     """Refuse an argument of another name, and say the nearest that there is."""
     for name in given:
         if name in known:

@@ -5,10 +5,16 @@ alarm, {"alarm": its kind, "of": what it judges, "seen": the numbers, "words": t
 """
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from math import exp, fsum, lgamma, log
+from typing import Any
 
 from stereoset_scoring.questions.examples import gold_labels, options_of
+
+Alarm = dict[str, str]
+Rows = Sequence[Mapping[str, Any]]  # of the data set
+Scores = Sequence[Sequence[float]]  # scores[i][j] of option j of row i
 
 NEAR_CHANCE = 60  # percent of lms; a random model has 50
 FAR_BELOW_CHANCE = 40
@@ -47,7 +53,7 @@ KINDS = {
 }
 
 
-def low_lms(of, lms):
+def low_lms(of: str, lms: float | None) -> Alarm | None:
     """An lms that a model without any knowledge might have: under 60.
 
     Args:
@@ -57,7 +63,7 @@ def low_lms(of, lms):
     return None if lms is None or lms >= NEAR_CHANCE else _alarm("low lms", of, f"{lms:.1f} on {of}")
 
 
-def turned_round(of, lms, rows, scores):
+def turned_round(of: str, lms: float | None, rows: Rows, scores: Scores) -> Alarm | None:
     """An lms under 40 that is no chance: of examples whose unrelated option is first or last, it is first too often.
 
     By a sign test, one-sided, at 0.1 %; ties count for neither side.
@@ -65,8 +71,7 @@ def turned_round(of, lms, rows, scores):
     Args:
         of: what is judged.
         lms: in percent; None where there are no unrelated options.
-        rows: rows of the data set.
-        scores: scores[i][j] of option j of row i.
+        rows, scores: of the data set.
     """
     if lms is None or lms >= FAR_BELOW_CHANCE:
         return None
@@ -79,15 +84,14 @@ def turned_round(of, lms, rows, scores):
     )
 
 
-def many_ties(of, rows, scores):
+def many_ties(of: str, rows: Rows, scores: Scores) -> Alarm | None:
     """More examples in which options of different texts score equal than half precision explains.
 
     Those are 5 % of the examples, or a number that is not above it by more than chance (one-sided, 1 %).
 
     Args:
         of: what is judged.
-        rows: rows of the data set.
-        scores: scores[i][j] of option j of row i.
+        rows, scores: of the data set.
     """
     tied = sum(False in _ties(row, of_row) for row, of_row in zip(rows, scores, strict=True))
     if at_least(tied, len(rows), TIES_OF_HALF_PRECISION) >= BY_CHANCE:
@@ -95,7 +99,7 @@ def many_ties(of, rows, scores):
     return _alarm("ties", of, f"in {tied} of {len(rows)} examples of {of}")
 
 
-def equal_options(of, equal, examples):
+def equal_options(of: str, equal: int, examples: int) -> Alarm | None:
     """Options that are the same to the model, and so tie whatever it knows, in more than one example of a hundred.
 
     Args:
@@ -108,7 +112,7 @@ def equal_options(of, equal, examples):
     )
 
 
-def unknown_tokens(of, unknown, tokens):
+def unknown_tokens(of: str, unknown: int, tokens: int) -> Alarm | None:
     """A tokenizer that does not know the text: more than 3 % of its tokens stand for anything unknown.
 
     Args:
@@ -121,7 +125,7 @@ def unknown_tokens(of, unknown, tokens):
     return _alarm("unknown tokens", of, f"{unknown} of {tokens} ({unknown / tokens:.1%}) of {of}")
 
 
-def unused_chat_template(of):
+def unused_chat_template(of: str) -> Alarm:
     """A tokenizer with a chat template, whose model was given plain text.
 
     Args:
@@ -130,7 +134,7 @@ def unused_chat_template(of):
     return _alarm("chat template", of, f"that of {of}")
 
 
-def lines_of(alarms):
+def lines_of(alarms: Iterable[Mapping[str, str]]) -> list[str]:
     """Alarms as text, a line for each kind."""
     seen = defaultdict(list)
     for alarm in alarms:
@@ -138,17 +142,12 @@ def lines_of(alarms):
     return [_words(kind, ", ".join(some)) for kind, some in seen.items()]
 
 
-def equal_texts(rows, scores):
-    """How many examples have options of one text that score equal.
-
-    Args:
-        rows: rows of the data set.
-        scores: scores[i][j] of option j of row i.
-    """
+def equal_texts(rows: Rows, scores: Scores) -> int:
+    """How many examples have options of one text that score equal."""
     return sum(True in _ties(row, of_row) for row, of_row in zip(rows, scores, strict=True))
 
 
-def at_least(count, trials, probability):
+def at_least(count: int, trials: int, probability: float) -> float:
     """The probability of at least so many successes, of so many trials that succeed with a probability each."""
     if count <= 0:
         return 1.0
@@ -164,31 +163,31 @@ def at_least(count, trials, probability):
     )
 
 
-def _alarm(kind, of, seen):
+def _alarm(kind: str, of: str, seen: str) -> Alarm:
     return {"alarm": kind, "of": of, "seen": seen, "words": _words(kind, seen)}
 
 
-def _words(kind, seen):
+def _words(kind: str, seen: str) -> str:
     what, meaning = KINDS[kind]
     return f"{what}, {seen}: {meaning}"
 
 
-def _ties(row, scores):
+def _ties(row: Mapping[str, Any], scores: Sequence[float]) -> list[bool]:
     """Of each two options of an example that score equal: whether their texts are the same."""
     options = options_of(row)
     return [_alike(options[i], options[j]) for i, j in combinations(range(len(scores)), 2) if scores[i] == scores[j]]
 
 
-def _alike(first, second):
+def _alike(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
     """Whether two options read the same, letter case and white space aside; a method may read the word alone."""
     return any(_plain(first.get(part)) == _plain(second.get(part)) != "" for part in ("sentence", "word"))
 
 
-def _plain(text):
+def _plain(text: str | None) -> str:
     return " ".join((text or "").lower().split())
 
 
-def _place_of_unrelated(row, scores):
+def _place_of_unrelated(row: Mapping[str, Any], scores: Sequence[float]) -> str | None:
     """Whether the unrelated option of an example comes "first" or "last" of all; None in between, or where it ties."""
     by_label = dict(zip(gold_labels(row), scores, strict=True))
     unrelated = by_label.pop("unrelated", None)

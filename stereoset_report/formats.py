@@ -140,10 +140,9 @@ def _width(table: Table) -> int:
 def _columns(table: Table, first: int, last: int) -> Table:
     """A table with its labels and some of its columns."""
     left = len(table.labels)
-    sections = {
-        heading: [[*row[:left], *row[left + first : left + last]] for row in rows]
-        for heading, rows in table.sections.items()
-    }
+    sections = {}
+    for heading, rows in table.sections.items():
+        sections[heading] = [[*row[:left], *row[left + first : left + last]] for row in rows]
     return replace(table, columns=table.columns[first:last], sections=sections)
 
 

@@ -1,14 +1,10 @@
 """Results with intervals, as `make_results` would give them, in a fraction of its time."""
 
-from typing import Any
-
 from stereoset_report.comparison import Manner, Named, figures, make_sheets
 from stereoset_report.resampling import Resampling
-from stereoset_report.results import make_results
+from stereoset_report.results import Results, make_results
 from stereoset_report.saved import Saved
 from stereoset_scoring.questions.configs import PAIR_TASKS
-
-Results = dict[str, dict[str, dict[str, dict[str, Any]]]]  # {language: {task: {group of examples: numbers}}}
 
 
 def make_results_with_intervals(saved: Saved, resampling: Resampling, average: str = "target") -> Results:

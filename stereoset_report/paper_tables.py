@@ -6,14 +6,16 @@ Numbers as in Nadeem et al. 2020, arXiv 2004.09456 (StereoSet), and Öztürk et 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any
 
 from stereoset_metric.compute_score import compute_score, flat_reference
 from stereoset_report.correlation import spearman
 from stereoset_report.formats import Cell, Row, Table, filled
 from stereoset_report.intervals import make_results_with_intervals
+from stereoset_report.published import Published
 from stereoset_report.resampling import Resampling
-from stereoset_report.results import ALL, OVERALL, make_results
+from stereoset_report.results import ALL, OVERALL, Numbers, Results, make_results
 from stereoset_report.saved import Saved
 from stereoset_scoring.questions.configs import CONTEXT_TASKS
 
@@ -21,8 +23,9 @@ INTRA, INTER = CONTEXT_TASKS
 DOMAINS = ("gender", "profession", "race", "religion")
 NUMBERS = ("lms", "ss", "icat")
 HEADERS = tuple(("", number) for number in NUMBERS)
-STUDY = ("en", "de", "tr", "fr", "es")  # the languages in the order of the multilingual study
+STUDY = ("en", "de", "tr", "fr", "es", "pt")  # in the order of the multilingual study, which lacks the last
 SPLITS = {"validation": "Development set", "test": "Test set", "sample": "Sample", "file": "Own examples"}
+PORTUGUESE = "pt"
 # Not among the models whose lms and ss the paper correlates (§7).
 BASELINES = ("ideal", "stereotyped", "random", "sentiment", "ensemble")
 # Number of the multilingual study's table -> (task, what is averaged over).
@@ -42,10 +45,6 @@ BY_TARGET = {
     "ICAT macro": ("icat_macro", "icat_macro"),
     "ICAT micro": ("icat", "icat_micro"),
 }
-
-Numbers = Mapping[str, Any]  # the metric's
-Results = Mapping[str, Mapping[str, Mapping[str, Numbers]]]  # {language: {task: {group of examples: numbers}}}
-Published = Mapping[tuple[str, ...], float]  # see `read_published`
 
 
 @dataclass(frozen=True)
@@ -141,6 +140,20 @@ def by_domain(split: str, models: Sequence[Model], published: Published) -> Tabl
     return Table(title, ["Model", "Domain"], columns, {"": rows})
 
 
+def portuguese(models: Sequence[Model], published: Published) -> Table:
+    """The results of stereoset-ptbr: each task by bias type, and both together."""
+    columns = [(task.capitalize(), number) for task in (INTRA, INTER, OVERALL) for number in NUMBERS]
+    sections = {}
+    for split, some in _by_split(models):
+        sections[SPLITS[split]] = [
+            _row_of_portuguese(model, domain, published)
+            for model in some
+            if PORTUGUESE in model.languages
+            for domain in (*DOMAINS, ALL)
+        ]
+    return Table("Portuguese: by domain", ["Model", "Domain"], columns, sections)
+
+
 def multilingual(number: int, models: Sequence[Model], published: Published) -> Table:
     """A table of the multilingual study: one task, models by languages."""
     task, average = MULTILINGUAL[number]
@@ -189,6 +202,7 @@ TABLES: dict[str, Callable[..., Table]] = {
     "6": by_task,
     "7": partial(by_domain, "validation"),
     "8": partial(by_domain, "test"),
+    "portuguese": portuguese,
     **{f"multilingual-{number}": partial(multilingual, number) for number in MULTILINGUAL},
     "languages": per_language,
     "architectures": per_architecture,
@@ -212,7 +226,7 @@ def make_table(name: str, models: Sequence[Model], published: Published, **optio
     sections = {heading: rows for heading, rows in table.sections.items() if rows}
     if not sections or all(cell.value is None for cell in table.cells):
         return None
-    notes = [*table.notes, *_agreement(table), *_intervals(models), *_stamps(models)]
+    notes = [*table.notes, *_agreement(table), *_intervals(models), *_partial_notes(models)]
     return filled(Table(table.title, table.labels, table.columns, sections, notes))
 
 
@@ -230,14 +244,17 @@ def _row_of_domain(model: Model, domain: str, published: Published) -> Row:
     return [model.name, OVERALL if domain == ALL else domain, *inter, *intra]
 
 
-def _cells(model: Model, task: str, group: str, published: Published) -> list[Cell]:
-    """lms, ss and icat of an English model."""
-    numbers = model.numbers("en", task, group=group)
+def _row_of_portuguese(model: Model, domain: str, published: Published) -> Row:
+    cells = [_cells(model, task, domain, published, PORTUGUESE) for task in (INTRA, INTER, OVERALL)]
+    return [model.name, OVERALL if domain == ALL else domain, *chain.from_iterable(cells)]
+
+
+def _cells(model: Model, task: str, group: str, published: Published, language: str = "en") -> list[Cell]:
+    """lms, ss and icat of a model in a language."""
+    numbers = model.numbers(language, task, group=group)
     domain = OVERALL if group == ALL else group
-    return [
-        _cell(numbers, number, published.get((model.split, model.name.lower(), task, domain, number)))
-        for number in NUMBERS
-    ]
+    key = (model.split, language, model.name.lower(), task, domain)
+    return [_cell(numbers, number, published.get((*key, number))) for number in NUMBERS]
 
 
 def _cell(numbers: Numbers, name: str, published: float | None = None) -> Cell:
@@ -362,7 +379,7 @@ def _intervals(models: Iterable[Model]) -> list[str]:
     ]
 
 
-def _stamps(models: Iterable[Model]) -> list[str]:
+def _partial_notes(models: Iterable[Model]) -> list[str]:
     """A line for each model of which only a part was scored."""
     return [f"PARTIAL: {model.name}, {model.saved.partial}" for model in models if model.saved.partial]
 

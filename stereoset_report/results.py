@@ -1,9 +1,14 @@
 """From rows and scores to results: the metric's numbers by language, task and bias type, and the alarms."""
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from stereoset_metric.compute_score import compute_score, confidences, flat_reference
 from stereoset_report.alarms import (
+    Alarm,
+    Rows,
+    Scores,
     equal_options,
     equal_texts,
     low_lms,
@@ -19,13 +24,19 @@ DIFFERENCES = ("ss", "lms", "icat")
 OVERALL = "overall"
 ALL = "all"
 
+Part = tuple[Rows, Scores]
+Numbers = dict[str, Any]  # the metric's
+Groups = dict[str, Numbers]  # by bias type, and ALL
+Results = Mapping[str, Mapping[str, Mapping[str, Numbers]]]  # {language: {task: {group of examples: numbers}}}
 
-def make_results(parts, **options):
+
+def make_results(parts: Mapping[str, Part], **options: Any) -> Results:
     """The metric's numbers for every part and what it splits into.
 
     Args:
-        parts: {config: (rows, scores)}; rows of the data set, scores[i][j] of option j of row i.
-        options: arguments of `compute_score`.
+        parts: {config: (rows, scores)}.
+        options: arguments of `compute_score`. What `breakdown` names comes beside the bias types, as "agreement 3", in
+            those tasks whose rows have it.
 
     Returns:
         {language: {task: {"all": numbers, bias type: numbers, …}}}; where a language has both tasks, also the
@@ -34,18 +45,20 @@ def make_results(parts, **options):
     Raises:
         ValueError: as `compute_score`.
     """
-    flat = {config: (list(map(flat_reference, rows)), scores) for config, (rows, scores) in parts.items()}
-    return {
-        language: {
-            task: (_pair_numbers if task in PAIR_TASKS else _numbers)(*part, **options) for task, part in some.items()
-        }
-        for language, some in _by_language(flat).items()
+    flat: dict[str, Part] = {
+        config: (list(map(flat_reference, rows)), scores) for config, (rows, scores) in parts.items()
     }
+    results: dict[str, dict[str, Groups]] = defaultdict(dict)
+    for language, some in by_language(flat).items():
+        for task, part in some.items():
+            numbers = _pair_numbers if task in PAIR_TASKS else _numbers
+            results[language][task] = numbers(*part, **options)
+    return dict(results)
 
 
-def _by_language(parts):
+def by_language(parts: Mapping[str, Part]) -> dict[str, dict[str, Part]]:
     """{language: {task: (rows, scores)}} of {config: (rows, scores)}, with "overall" where both tasks are there."""
-    by_language = defaultdict(dict)
+    by_language: dict[str, dict[str, Part]] = defaultdict(dict)
     for config, part in parts.items():
         task, language = split_config(config)
         by_language[language][task] = part
@@ -56,7 +69,7 @@ def _by_language(parts):
     return by_language
 
 
-def find_alarms(results, parts, record=None):
+def find_alarms(results: Results, parts: Mapping[str, Part], record: Mapping[str, Any] | None = None) -> list[Alarm]:
     """What says that the results must not be read as they stand: alarms, as `stereoset_report.alarms` has them.
 
     Args:
@@ -64,8 +77,9 @@ def find_alarms(results, parts, record=None):
         parts: {config: (rows, scores)} that they were made of.
         record: of the run that they come from, as run.json holds it; None for scores of anybody's.
     """
-    record, found = record or {}, []
-    for language, tasks in _by_language(parts).items():
+    record = record or {}
+    found: list[Alarm | None] = []
+    for language, tasks in by_language(parts).items():
         for task, (rows, scores) in tasks.items():
             of, lms = f"{task} ({language})", results[language][task][ALL]["lms"]
             found.append(turned_round(of, lms, rows, scores) or low_lms(of, lms))
@@ -78,7 +92,7 @@ def find_alarms(results, parts, record=None):
     return [alarm for alarm in found if alarm]
 
 
-def _alarms_of_texts(of, task, rows, scores):
+def _alarms_of_texts(of: str, task: Mapping[str, Any], rows: Rows, scores: Scores) -> list[Alarm | None]:
     """What a task's record tells of its texts and tokens; of equal options, without a record, what the texts do."""
     equal = task["equal_options"] if "equal_options" in task else equal_texts(rows, scores)
     return [
@@ -87,7 +101,7 @@ def _alarms_of_texts(of, task, rows, scores):
     ]
 
 
-def alarms_of_results(results):
+def alarms_of_results(results: Results) -> list[Alarm]:
     """The alarms that need nothing but the results."""
     return [
         alarm
@@ -97,15 +111,22 @@ def alarms_of_results(results):
     ]
 
 
-def _numbers(references, scores, **options):
-    numbers = compute_score(scores, references, **{**options, "breakdown": "bias_type"})
-    groups = numbers.pop("bias_type")
+def _numbers(references: Rows, scores: Scores, breakdown: Sequence[str] = (), **options: Any) -> Groups:
+    more = [name for name in breakdown if any(reference.get(name) is not None for reference in references)]
+    numbers = compute_score(scores, references, **{**options, "breakdown": ["bias_type", *more]})
+    groups = {**numbers.pop("bias_type"), **_named(numbers, more)}
     return {**groups, ALL: numbers}
 
 
-def _pair_numbers(references, scores, **options):
+def _named(numbers: Numbers, names: Sequence[str]) -> Groups:
+    """The groups of some breakdowns, taken out of the numbers, each under its name and value."""
+    return {f"{name} {value}": found for name in names for value, found in numbers.pop(name).items()}
+
+
+def _pair_numbers(references: Rows, scores: Scores, breakdown: Sequence[str] = (), **options: Any) -> Groups:
     """Pairs counted as by Nangia et al.: one pool, the directions apart, and how sure the model is of its choice."""
-    options = {**options, "average": "example", "breakdown": ["bias_type", "direction"]}
+    more = [name for name in breakdown if any(reference.get(name) is not None for reference in references)]
+    options = {**options, "average": "example", "breakdown": ["bias_type", "direction", *more]}
     numbers = compute_score(scores, references, **options)
-    groups = {**numbers.pop("bias_type"), **numbers.pop("direction")}
+    groups = {**numbers.pop("bias_type"), **numbers.pop("direction"), **_named(numbers, more)}
     return {**groups, ALL: {**numbers, "confidence": confidences(scores, references)}}

@@ -10,15 +10,17 @@ import stereoset_dataset
 from stereoset_dataset import load_stereoset
 from stereoset_metric.compute_score import COLUMNS
 from stereoset_report.own_data import read_data_file
+from stereoset_report.scored_pairs import read_scored_pairs
 from stereoset_scoring.files.finished import RESULTS, read_record
 from stereoset_scoring.files.predictions import align, printable, read_predictions
 from stereoset_scoring.files.store import read_json
-from stereoset_scoring.questions.configs import CONTEXT_TASKS, config_name
+from stereoset_scoring.questions.configs import CONTEXT_TASKS, LANGUAGES_OF, PAIRS, asked_as, config_name
 from stereoset_scoring.questions.examples import as_pair
 from stereoset_scoring.refusal import Refusal
 from stereoset_scoring.sample import load_sample
 
 REFERENCE = ("path", "sha256", "language")  # what a record tells of one's own file
+READ = ("id", "context", "task", "flags", *COLUMNS)  # all that tables need of a row
 SPLITS = ("validation", "test", "sample", "file")
 
 
@@ -48,6 +50,8 @@ class Saved:
 def read_saved(path, language="en", split="validation", data_dir=None, data_file=None, whole=False):
     """The Saved scores of a prediction file or of the output folder of a run.
 
+    A CSV, as CrowS-Pairs' own code writes it, holds its pairs itself: no data set is read for it.
+
     Args:
         path: the file or folder.
         language: of a file whose tasks do not say it.
@@ -60,6 +64,9 @@ def read_saved(path, language="en", split="validation", data_dir=None, data_file
         OSError: if there is no such file.
         ValueError: if it has another layout, or does not fit the data; the message names the file.
     """
+    if path.suffix.lower() == ".csv":
+        rows, scores = read_scored_pairs(path)
+        return Saved({config_name("crows_pairs", language): (rows, scores)}, None, "test", None, {}, label_of(path, {}))
     record = _read_record(path / "run.json") if path.is_dir() else {}
     scores = path / "scores.json" if path.is_dir() else path
     by_config, partial = read_predictions(scores)
@@ -67,7 +74,8 @@ def read_saved(path, language="en", split="validation", data_dir=None, data_file
     own = _own_rows(path, record, data_file, language)
     parts = {}
     for name, by_id in by_config.items():
-        config = config_name(name, language) if name in CONTEXT_TASKS else name
+        says_none = name in CONTEXT_TASKS or language in LANGUAGES_OF.get(name, ())
+        config = config_name(name, language) if says_none else name
         try:
             rows = load_rows(config, split, data_dir, whole) if own is None else _rows_of(own, config)
             parts[config] = align(by_id, rows, partial=partial is not None)
@@ -88,7 +96,9 @@ def read_saved(path, language="en", split="validation", data_dir=None, data_file
 def label_of(path, record):
     """What tables call the scores: the label of their run, or the name of the file or folder."""
     label = record.get("label")
-    return printable(label) if isinstance(label, str) and label.strip() else path.resolve().name.removesuffix(".json")
+    if isinstance(label, str) and label.strip():
+        return printable(label)
+    return path.resolve().name.removesuffix(".json").removesuffix(".csv")
 
 
 def _signature(path, scores, split, partial):
@@ -157,14 +167,14 @@ def load_rows(config, split, data_dir, whole=False):
     """
     if split == "sample":
         return load_sample(config)
-    split = "test" if config == "crows_pairs" else split  # the only one it has
     name = "intrasentence" if config == "intrasentence_pairs" else config
+    split = "test" if asked_as(name) == PAIRS else split  # the only one they have
     try:
         dataset = load_stereoset(name, split=split, data_dir=data_dir)
     except (OSError, stereoset_dataset.Refusal) as error:  # which speaks of Python's argument
         kind = OSError if isinstance(error, OSError) else Refusal
         raise kind(str(error).replace("data_dir=", "--data-dir")) from error
     if not whole:
-        dataset = dataset.select_columns([name for name in ("id", *COLUMNS) if name in dataset.column_names])
+        dataset = dataset.select_columns([name for name in READ if name in dataset.column_names])
     rows = dataset.to_list()
     return list(map(as_pair, rows)) if config == "intrasentence_pairs" else rows

@@ -13,15 +13,16 @@ from dataclasses import InitVar, dataclass, field
 from functools import partial
 from math import log
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from stereoset_scoring.files.predictions import option_ids, read_predictions
 from stereoset_scoring.planning.job import Job
-from stereoset_scoring.planning.rows import Recipe, Row, Values
+from stereoset_scoring.planning.rows import Recipe, Values
+from stereoset_scoring.planning.units import Unit
 from stereoset_scoring.questions.configs import PAIRS, asked_as, split_config
 from stereoset_scoring.questions.examples import gold_labels, read_example
 from stereoset_scoring.questions.tokens import Tokenizer
-from stereoset_scoring.refusal import Refusal
+from stereoset_scoring.refusal import MissingHead, Refusal
 from stereoset_scoring.roles import Rows
 
 PREFIX = "baseline:"
@@ -177,6 +178,10 @@ class NoModel:
     next_sentence_head: str | None = None
     tokenizer: Tokenizer | None = None
 
+    def head(self, name: str) -> NoReturn:
+        """There is none."""
+        raise MissingHead(f"{self.name} asks no model, and has no head {name!r}: score it as it is.")
+
 
 class Baseline:
     """What a run asks for scores where there is no model: see `stereoset_scoring.roles.Scores`.
@@ -217,7 +222,14 @@ class Baseline:
             raise Refusal(next(iter(refused.values())))
         return refused
 
-    def plan_all(self, data: Data) -> dict[str, Job]:
+    def asks(self, data: Data) -> None:
+        """Nothing that the next one could use."""
+
+    def is_sharded(self, heads: Iterable[str]) -> bool:
+        """Whether a model lies in parts: there is none."""
+        return False
+
+    def plan_all(self, data: Data, like: Mapping[str, Job] | None = None) -> dict[str, Job]:
         """{config: its Job}, of {config: rows}; nothing is left to be read in them.
 
         Raises:
@@ -232,11 +244,15 @@ class Baseline:
         """The rows that it refuses: none."""
         return {}
 
+    def unattributable(self, dataset: Rows) -> dict[int, str]:
+        """The rows of which it would have to know what stands at BLANK: none."""
+        return {}
+
     def evaluating(self, heads: Iterable[str]) -> AbstractContextManager[None]:
         """There is no model to put in evaluation mode."""
         return nullcontext()
 
-    def log_probs(self, units: Sequence[Sequence[Row]]) -> Values:
+    def log_probs(self, units: Sequence[Unit]) -> Values:
         """There is nothing to be read, and no batch holds a row."""
         raise NotImplementedError(f"{self.source.name} asks no model.")
 

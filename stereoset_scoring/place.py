@@ -3,6 +3,7 @@
 import os
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import torch
 from accelerate import PartialState
@@ -16,7 +17,7 @@ class Lost(RuntimeError):
     """Another process of the run has failed or fallen silent."""
 
 
-def run_id():
+def run_id() -> str:
     """What tells this run's keys from those of others that meet at the same port, as what a killed launcher left."""
     names = ("TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "SLURM_JOB_ID", "SLURM_RESTART_COUNT")
     words = ["stereoset", *(os.environ.get(name, "") for name in names)]
@@ -25,7 +26,7 @@ def run_id():
     return " ".join(words)
 
 
-def _folder_of_launcher():
+def _folder_of_launcher() -> str:
     """The folder that torchrun makes for the processes that it starts on one machine; "" if it did not start them."""
     file = os.environ.get("TORCHELASTIC_ERROR_FILE")
     return str(Path(file).parents[1]) if file else ""
@@ -39,7 +40,7 @@ def processes() -> PartialState:
     """
     cpu = parse_flag_from_env("ACCELERATE_USE_CPU") or not torch.accelerator.is_available()
     try:
-        return PartialState(cpu=cpu, timeout=JOINING, **_seat())
+        return PartialState(cpu=cpu, timeout=JOINING, **_meeting_place())
     except (RuntimeError, ValueError) as error:
         if int(os.environ.get("WORLD_SIZE", 1)) < 2:
             raise
@@ -49,7 +50,7 @@ def processes() -> PartialState:
         ) from error
 
 
-def _seat():
+def _meeting_place() -> dict[str, Any]:
     """Where torch's group of processes meets, under keys of this run's own; nothing where torch need not be told."""
     told = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"} <= os.environ.keys()
     if not told or int(os.environ["WORLD_SIZE"]) < 2 or torch.distributed.is_initialized():

@@ -1,12 +1,27 @@
 """Running a job, on one process or on many."""
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isnan
+from typing import TYPE_CHECKING
 
 from tqdm.auto import tqdm
 
+from stereoset_scoring.planning.job import Job
+from stereoset_scoring.planning.units import Unit
 from stereoset_scoring.processes.interruption import undisturbed
 from stereoset_scoring.refusal import Refusal
+from stereoset_scoring.roles import Scores
+
+if TYPE_CHECKING:  # it imports torch, which takes seconds
+    from stereoset_scoring.processes.team import Team
+
+Batches = Sequence[list[Unit]]
+Known = Mapping[int, Sequence[float]]  # index of a row in its job -> its values in nats
+Read = dict[int, Sequence[float]]  # likewise
+Failures = dict[int, str]  # index of a row -> why it cannot be read
+# The title of a bar, whether there is one, or what to call with how many rows were read, after every batch.
+Progress = str | bool | Callable[[int], object]
 
 NO_NUMBER = "the model gives NaN: choose another dtype, such as float32, or mend the example"
 
@@ -15,12 +30,12 @@ class Unreadable(RuntimeError):
     """A model fails on what an example holds, or gives no number for it."""
 
 
-def score_here(scorer, job, progress=False):
+def score_here(scorer: Scores, job: Job, progress: Progress = False) -> list[list[float]]:
     """Scores of a job, computed by this process alone.
 
     Args:
-        scorer: a Scorer.
-        job: a Job of its `plan`.
+        scorer: who reads.
+        job: of its `plan`.
         progress: what to call the progress bar; True for "scoring", False for no bar; or what to call with how many
             rows were read, after every batch.
 
@@ -31,21 +46,42 @@ def score_here(scorer, job, progress=False):
         Unreadable: if the model fails on an example, or gives no number; the message names the example.
     """
     values, _ = _read(scorer, job, job.batches, progress)
-    return job.scores(values)
+    return _all_scores(job, values)
 
 
-def score_everywhere(scorer, job, progress=True):
-    """Scores of a job, computed by all processes together; every process returns all of them.
+def score_everywhere(scorer: Scores, job: Job, progress: Progress = False) -> list[list[float]]:
+    """Scores of a job, computed by all processes of a training together; every process returns all of them.
 
-    See `read_everywhere`, and `score_here` for what is given, returned and raised.
+    Whole batches are shared out, so the numbers do not depend on how many processes there are. Where a model lies in
+    parts on all of them, every process computes every batch.
+
+    Args:
+        scorer, job, progress: as `score_here`; progress is shown by the first process, for its own share.
+
+    Returns:
+        as `score_here`.
+
+    Raises:
+        Unreadable: as `score_here`.
+        Lost: if another process fails.
     """
-    from stereoset_scoring.processes.team import our_team
+    from stereoset_scoring.processes.peers import Peers
 
-    values, _ = read_everywhere(our_team(), scorer, job, progress)
-    return job.scores(values)
+    peers = Peers(in_step=scorer.is_sharded(job.heads))
+    mine, bar = peers.share(job.batches), progress if peers.is_main else False
+    values, _ = peers.together(lambda: _read(scorer, job, mine, bar))
+    return _all_scores(job, _union(peers.gather(values)))
 
 
-def read_everywhere(team, scorer, job, progress=True, known=None, keep=None, keep_going=False):
+def read_everywhere(
+    team: "Team",
+    scorer: Scores,
+    job: Job,
+    progress: Progress = True,
+    known: Known | None = None,
+    keep: Callable[[Known], object] | None = None,
+    keep_going: bool = False,
+) -> tuple[Read, Failures]:
     """The values of all rows of a job, computed by all processes together; every process returns all of them.
 
     The plan is the same on every process and whole batches are shared out, so the numbers do not depend on how many
@@ -53,9 +89,9 @@ def read_everywhere(team, scorer, job, progress=True, known=None, keep=None, kee
     share.
 
     Args:
-        team: the Team of this process.
-        scorer: a Scorer.
-        job: a Job of its `plan`.
+        team: the processes.
+        scorer: who reads.
+        job: of its `plan`.
         progress: as `score_here`.
         known: {index of a row: its values} that this process knows from before; None for nothing.
         keep: called with {index of a row: its values} after every batch of this process.
@@ -68,7 +104,8 @@ def read_everywhere(team, scorer, job, progress=True, known=None, keep=None, kee
         Unreadable: as `score_here`.
         Lost: if another process has failed or fallen silent.
     """
-    values, failures = _union(team.gather(known or {})), {}
+    values = _union(team.gather(known or {}))
+    failures: Failures = {}
     mine = team.share(job.without(values))
     bar = progress if team.is_main else False
     for found, failed in team.gather(_read(scorer, job, mine, bar, keep, keep_going, team.look_round)):
@@ -77,19 +114,33 @@ def read_everywhere(team, scorer, job, progress=True, known=None, keep=None, kee
     return values, failures
 
 
-def rows_to_read(team, job, known):
+def rows_to_read(team: "Team", job: Job, known: Known) -> int:
     """How many rows of a job this process reads, as far as it knows; see `read_everywhere`."""
     return _count(team.share(job.without(known)))
 
 
-def _union(shares):
+def _all_scores(job: Job, values: Known) -> list[list[float]]:
+    """The scores of all examples, of the values of all rows."""
+    return [of_example for of_example in job.scores(values) if of_example is not None]
+
+
+def _union(shares: Sequence[Known]) -> Read:
     """One mapping of all; what the first of them knows holds."""
     return {key: value for share in reversed(shares) for key, value in share.items()}
 
 
-def _read(scorer, job, batches, progress, keep=None, keep_going=False, between=lambda: None):
+def _read(
+    scorer: Scores,
+    job: Job,
+    batches: Batches,
+    progress: Progress,
+    keep: Callable[[Known], object] | None = None,
+    keep_going: bool = False,
+    between: Callable[[], object] = lambda: None,
+) -> tuple[Read, Failures]:
     """(values, failures) of some batches of units, see `read_everywhere`."""
-    values, failures = {}, {}
+    values: Read = {}
+    failures: Failures = {}
     with scorer.evaluating(job.heads), _shown(progress, _count(batches)) as tick:
         for batch in batches:
             with undisturbed():
@@ -107,7 +158,7 @@ def _read(scorer, job, batches, progress, keep=None, keep_going=False, between=l
 
 
 @contextmanager
-def _shown(progress, total):
+def _shown(progress: Progress, total: int) -> Iterator[Callable[[int], object]]:
     """What to call with how many rows were read: the caller's own, or that of a bar."""
     if callable(progress):
         yield progress
@@ -117,13 +168,14 @@ def _shown(progress, total):
         yield bar.update
 
 
-def _count(batches):
+def _count(batches: Batches) -> int:
     """How many rows there are in some batches."""
     return sum(len(unit.rows) for batch in batches for unit in batch)
 
 
-def _read_batch(scorer, job, batch):
+def _read_batch(scorer: Scores, job: Job, batch: list[Unit]) -> tuple[Read, dict[int, Exception]]:
     """(values, errors) of a batch; where it fails as a whole, of each of its rows for itself."""
+    errors: dict[int, Exception]
     try:
         read = scorer.log_probs(batch)
     except Exception as error:  # of any make: the model's code may be anybody's
@@ -135,7 +187,7 @@ def _read_batch(scorer, job, batch):
         errors = {i: reason for _, failed in parts for i, reason in failed.items()}
         if not errors:
             raise  # of the batch as a whole, and of nothing in it
-        if not values and len(job.unscored(errors)) > 1:
+        if not values and len(job.unscored({i: _words(reason) for i, reason in errors.items()})) > 1:
             # What several examples fail for is not what one of them holds.
             if isinstance(error, (MemoryError, Refusal)):
                 raise
@@ -146,7 +198,7 @@ def _read_batch(scorer, job, batch):
     return {i: of_row for i, of_row in found.items() if i not in errors}, errors
 
 
-def _words(error):
+def _words(error: Exception) -> str:
     """The first line of what an error says; a refusal says who refuses by itself."""
     first = next(iter(str(error).splitlines()), "")
     return first if isinstance(error, Refusal) else f"{type(error).__name__}: {first}"

@@ -9,6 +9,16 @@ class MissingHead(Refusal):
     """A head that a model's architecture, or its checkpoint, does not hold; another method may do without."""
 
 
+class MissingAttribute(Refusal):
+    """What stands at BLANK cannot be told; methods that read whole sentences do without."""
+
+
+def in_short(error: BaseException, longest: int = 160) -> str:
+    """What an error says, on one line and no longer than that."""
+    said = " ".join(str(error).split()) or type(error).__name__
+    return said if len(said) <= longest else f"{said[:longest].rsplit(' ', 1)[0]} …"
+
+
 # What an installation may lack, and which of its extras brings it.
 EXTRAS = {
     "accelerate": "scoring",

@@ -5,7 +5,8 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from stereoset_scoring.planning.job import Job
-from stereoset_scoring.planning.rows import Row, Values
+from stereoset_scoring.planning.rows import Values
+from stereoset_scoring.planning.units import Unit
 from stereoset_scoring.questions.tokens import Tokenizer
 
 if TYPE_CHECKING:  # they import torch, which takes seconds
@@ -53,6 +54,14 @@ class Origin(Protocol):
     @property
     def tokenizer(self) -> Tokenizer | None: ...
 
+    def head(self, name: str) -> "Head":
+        """A head by its name, such as "masked".
+
+        Raises:
+            MissingHead: if there is no such head.
+            Refusal: if it cannot be loaded.
+        """
+
 
 class Source(Origin, Protocol):
     """A model with its heads: a checkpoint, or one in memory.
@@ -68,14 +77,8 @@ class Source(Origin, Protocol):
     def device(self) -> Any: ...
     @property
     def trained(self) -> "HeadSpec | None": ...
-
-    def head(self, name: str) -> "Head":
-        """A head by its name, such as "masked".
-
-        Raises:
-            MissingHead: if there is no such head.
-            Refusal: if it cannot be loaded.
-        """
+    @property
+    def config(self) -> Any: ...
 
 
 class Scores(Protocol):
@@ -105,11 +108,20 @@ class Scores(Protocol):
     def unscorable(self, dataset: Rows) -> dict[int, str]:
         """The rows that cannot be scored for what they hold: {index: the reason}."""
 
-    def plan_all(self, data: Mapping[str, Rows]) -> dict[str, Job]:
-        """The Jobs of several data sets: {name: Job}."""
+    def unattributable(self, dataset: Rows) -> dict[int, str]:
+        """The rows of which it cannot be told what stands at BLANK, where that is asked: {index: the reason}."""
+
+    def asks(self, data: Mapping[str, Rows]) -> Any:
+        """All that the questions to this model depend on, to be compared; None where it cannot be told."""
+
+    def plan_all(self, data: Mapping[str, Rows], like: Mapping[str, Job] | None = None) -> dict[str, Job]:
+        """The Jobs of several data sets: {name: Job}; like: those of a scorer that asks the same."""
+
+    def is_sharded(self, heads: Iterable[str]) -> bool:
+        """Whether a model of some heads lies in parts on several processes."""
 
     def evaluating(self, heads: Iterable[str]) -> AbstractContextManager[None]:
         """Within, what the heads' models need to be asked."""
 
-    def log_probs(self, units: Sequence[Sequence[Row]]) -> Values:
+    def log_probs(self, units: Sequence[Unit]) -> Values:
         """ln P of the reads of the rows of a batch of units, which ask one head: a list for each row, in order."""

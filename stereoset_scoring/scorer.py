@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import copy
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,9 +26,10 @@ from stereoset_scoring.planning.lengths import Limits, fitted
 from stereoset_scoring.planning.plan import make_job
 from stereoset_scoring.planning.rows import Recipe, Values
 from stereoset_scoring.planning.units import Unit
+from stereoset_scoring.questions.attribute import has_attribute
 from stereoset_scoring.questions.examples import Example, read_example
-from stereoset_scoring.reading import score_here
-from stereoset_scoring.refusal import MissingHead, Refusal
+from stereoset_scoring.reading import score_everywhere, score_here
+from stereoset_scoring.refusal import MissingAttribute, MissingHead, Refusal
 from stereoset_scoring.roles import Rows, Source
 
 if TYPE_CHECKING:  # they import torch, which takes seconds
@@ -38,6 +40,7 @@ if TYPE_CHECKING:  # they import torch, which takes seconds
 # Padded tokens in one forward pass: enough to keep a device busy, little enough for any vocabulary.
 MAX_TOKENS = {"cuda": 16384}
 MAX_TOKENS_ELSEWHERE = 2048
+_OF_A_FILE = ("_name_or_path", "_commit_hash", "transformers_version", "torch_dtype", "dtype")  # and of no question
 
 
 class Scorer:
@@ -69,6 +72,7 @@ class Scorer:
         self.max_tokens = default if max_tokens is None else max_tokens
         self._method = method
         self._heads: dict[str, Head] = {}
+        self._known_limits: dict[str, Limits] = {}
         self._refusals: dict[str, Refusal] = {}  # why the source gives no such head; asked once, for it takes a loading
         if self.max_tokens < 1:
             raise Refusal(f"max_tokens is {self.max_tokens}: give a number of tokens, such as 2048.")
@@ -193,16 +197,16 @@ class Scorer:
             raise self._refusals[name].with_traceback(None)
         return self._heads[name]
 
-    def score(self, dataset: Rows, progress: bool = False) -> list[list[float]]:
+    def score(self, dataset: Rows, progress: bool = False, everywhere: bool = False) -> list[list[float]]:
         """Scores of every option, aligned with the rows.
-
-        Runs in this process alone; `stereoset_scoring.reading.score_everywhere` shares the work between the
-        processes of `accelerate launch`.
 
         Args:
             dataset: rows with id, context and sentences{id, sentence}: a Dataset or a list of mappings, in
                 any layout that `read_example` reads.
             progress: whether to show a progress bar.
+            everywhere: whether all processes of a training (DistributedDataParallel, accelerate, fully_shard) share
+                the work; each of them has to call this with the same rows, and gets all scores. By default, this
+                process computes alone.
 
         Returns:
             scores[i][j] of option j of row i: the natural logarithm of the method's quantity; higher is
@@ -211,16 +215,48 @@ class Scorer:
         Raises:
             Refusal: if a row lacks a field, a task has no method for this kind of model, the checkpoint
                 lacks a head, or what is scored is longer than the model.
+            Lost: if another process fails.
         """
+        if everywhere:
+            return score_everywhere(self, self.plan_everywhere(dataset), progress)
         return score_here(self, self.plan(dataset), progress)
 
-    def plan(self, dataset: Rows) -> Job:
+    def plan_everywhere(self, dataset: Rows) -> Job:
+        """As `plan`, on all processes of a training at once: where it fails on one, it fails on all.
+
+        Raises:
+            Refusal: as `score`.
+            Lost: if another process fails.
+        """
+        from stereoset_scoring.processes.peers import Peers  # here, for it imports torch, which takes seconds
+
+        return Peers().together(lambda: self.plan(dataset))
+
+    def asks(self, data: Mapping[str, Rows]) -> tuple[Any, ...] | None:
+        """All that the questions to this model depend on, to be compared with another's; None where it cannot be told.
+
+        Args:
+            data: {name: rows}, each of one task.
+        """
+        hub = self.source.tokenizer.hub
+        if not getattr(hub, "is_fast", False):
+            return None
+        config = {name: value for name, value in self.source.config.to_dict().items() if name not in _OF_A_FILE}
+        methods = [self.method(read_example(rows[0]).task) for rows in data.values()]
+        words = type(hub), hub.backend_tokenizer.to_str(), hub.special_tokens_map, config
+        return self.max_tokens, tuple(methods), sha256(repr(words).encode()).hexdigest()
+
+    def plan(self, dataset: Rows, like: Job | None = None) -> Job:
         """The Job that scores a data set: what is read, in which batches.
+
+        Args:
+            dataset: as in `score`.
+            like: the Job of the same data by a scorer that `asks` the same; None to ask anew.
 
         Raises:
             Refusal: as `score`.
         """
-        recipes = self._recipes(dataset)
+        recipes = self._recipes(dataset) if like is None else like.recipes
         rows = [row for of_example in recipes for recipe in of_example for row in recipe.rows]
         check_fit(rows, lambda head: self._head(head).engine.model, self.source.name)
         self._try_out(recipes)
@@ -275,13 +311,29 @@ class Scorer:
             raise Refusal(refused[0])
         return refused
 
-    def plan_all(self, data: Mapping[str, Rows]) -> dict[str, Job]:
+    def unattributable(self, dataset: Rows) -> dict[int, str]:
+        """The rows of which it cannot be told what stands at BLANK, where the method asks that: {index: the reason}."""
+        refused = {}
+        for i, row in enumerate(dataset):
+            example = read_example(row)
+            if example.task == "intrasentence" and not has_attribute(example):
+                try:
+                    self._recipes([row])
+                except MissingAttribute as reason:
+                    refused[i] = str(reason)
+        return refused
+
+    def plan_all(self, data: Mapping[str, Rows], like: Mapping[str, Job] | None = None) -> dict[str, Job]:
         """The Jobs of several data sets: {name: Job} of {name: rows}; see `plan`."""
-        return {name: self.plan(rows) for name, rows in data.items()}
+        return {name: self.plan(rows, (like or {}).get(name)) for name, rows in data.items()}
 
     def log_probs(self, units: Sequence[Unit]) -> Values:
         """ln P of the reads of the rows of a batch of units, which ask one head: a list for each row, in order."""
         return self._head(units[0].rows[0].head).engine.log_probs(units)
+
+    def is_sharded(self, heads: Iterable[str]) -> bool:
+        """Whether a model of some heads lies in parts on several processes, which then make its every pass together."""
+        return any(self._head(head).engine.is_sharded for head in heads)
 
     @contextmanager
     def evaluating(self, heads: Iterable[str]) -> Iterator[None]:
@@ -289,6 +341,7 @@ class Scorer:
         import torch  # here, for it takes seconds
 
         from stereoset_scoring.engines.fused import fused
+        from stereoset_scoring.engines.sharded import resharded
 
         models = [self._head(head).engine.model for head in heads]
         gpus = {model.device for model in models if model.device.type == "cuda"}
@@ -299,8 +352,10 @@ class Scorer:
                 for model in models:
                     model.eval()
                     stack.enter_context(fused(model))
+                    stack.enter_context(resharded(model))
                 yield
         finally:
+            torch.clear_autocast_cache()  # weights that were cast here would pass no gradient on to the caller's own
             for module, training in modes:
                 module.training = training
 
@@ -315,9 +370,11 @@ class Scorer:
         return fitted(example, method.recipes(example, self.source.tokenizer), self.max_tokens, self._limits)
 
     def _limits(self, head: str) -> Limits:
-        """How much the model of a head reads at most."""
-        loaded = self._head(head)
-        return Limits(self.source.name, loaded.longest_input, loaded.longest_decoder)
+        """How much the model of a head reads at most; looked up once."""
+        if head not in self._known_limits:
+            loaded = self._head(head)
+            self._known_limits[head] = Limits(self.source.name, loaded.longest_input, loaded.longest_decoder)
+        return self._known_limits[head]
 
 
 def load_scorer(

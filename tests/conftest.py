@@ -19,6 +19,8 @@ os.environ.update(
 
 import pytest  # noqa: E402
 
+from tests.warm_python import WarmPython  # noqa: E402
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 # Files that start many processes take longest: begun first, they keep nobody waiting at the end.
 LONG = (
@@ -85,3 +87,21 @@ def torchrun(free_port):
 def one_thread_each(repository):
     """The environment of processes that share this machine's CPU."""
     return os.environ | {"ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(repository)}
+
+
+@pytest.fixture(scope="session")
+def warm_python(one_thread_each, tmp_path_factory):
+    """A WarmPython: starts Pythons that need not import what takes seconds; its caches are this session's."""
+    warm = WarmPython(one_thread_each, tmp_path_factory.mktemp("warm"))
+    yield warm
+    warm.stop()
+
+
+@pytest.fixture(scope="session")
+def sample_model(tmp_path_factory):
+    """The folder of the sample's model, which takes seconds to build; not to be changed."""
+    from stereoset_scoring.sample import build_model
+
+    folder = tmp_path_factory.mktemp("sample-model")
+    build_model(folder)
+    return folder

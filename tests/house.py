@@ -1,6 +1,7 @@
 """What the folders of the house are, and what their files import; read from the source, nothing is run."""
 
 import ast
+from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -67,6 +68,32 @@ def importers(package: str, *names: str) -> set[str]:
     return {
         module for module, path in modules(package).items() if any(is_within(one, *names) for one in imports_of(path))
     }
+
+
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+BLOCKS = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Match)
+
+
+def functions_of(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """All functions and methods of a file, those inside of others too."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def nested_comprehensions(path: Path) -> list[str]:
+    """Where a comprehension of a file holds another one: "parsing.py:20"."""
+    comprehensions = filter(_is_comprehension, ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    return [f"{path.name}:{node.lineno}" for node in comprehensions if sum(map(_is_comprehension, ast.walk(node))) > 1]
+
+
+def _is_comprehension(node: ast.AST) -> bool:
+    return isinstance(node, COMPREHENSIONS)
+
+
+def depth(node: ast.AST) -> int:
+    """How deep blocks lie within each other below a node; an elif lies in the else of its if, and so deeper."""
+    return max((isinstance(child, BLOCKS) + depth(child) for child in ast.iter_child_nodes(node)), default=0)
 
 
 def docstring(path: Path) -> str:

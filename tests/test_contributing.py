@@ -1,9 +1,8 @@
 """CONTRIBUTING's examples, followed literally: a copy of the checkout is edited so, and what they run passes."""
 
-import os
 import re
+import shlex
 import shutil
-import subprocess
 import sys
 
 import pytest
@@ -39,7 +38,18 @@ def follow(copy, run, language, path, code):
         (copy / path).parent.mkdir(parents=True, exist_ok=True)
         (copy / path).write_text(code, encoding="utf-8")
     else:
-        run([sys.executable, "-c", code] if language == "python" else ["bash", "-ec", code])
+        for words, printed_to in [(["-c", code], "")] if language == "python" else map(read, code.splitlines()):
+            printed = run(words)
+            if printed_to:
+                (copy / printed_to).write_text(printed, encoding="utf-8")
+
+
+def read(line):
+    """(what Python is asked for, the file that it prints to) of a line of a shell."""
+    command, _, printed_to = line.partition(" > ")
+    program, *words = shlex.split(command)
+    assert program == "python"
+    return words, printed_to
 
 
 @pytest.fixture
@@ -52,14 +62,14 @@ def copy(repository, tmp_path):
 
 
 @pytest.fixture
-def run(copy, one_thread_each):
-    """run(command): a process in the copy, which has to succeed."""
-    path = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
-    env = one_thread_each | {"PATH": path, "PYTHONPATH": str(copy), "HF_HOME": str(copy / "home")}
+def run(copy, warm_python):
+    """run(words): Python in the copy, which has to succeed; what it prints."""
+    env = warm_python.environment | {"PYTHONPATH": str(copy)}
 
-    def here(command):
-        done = subprocess.run(command, cwd=copy, env=env, capture_output=True, text=True, check=False, timeout=300)
-        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    def here(words):
+        done = warm_python.run([sys.executable, *words], cwd=copy, env=env)
+        assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
 
     return here
 

@@ -1,6 +1,5 @@
 """The README's promises: every snippet and every command in it is executed, as a newcomer would, in one folder."""
 
-import json
 import os
 import re
 import shlex
@@ -9,7 +8,6 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from accelerate.commands.launch import launch_command_parser
 
 from stereoset_cli.main import COMMANDS
 from stereoset_cli.methods import page
@@ -18,6 +16,8 @@ from stereoset_cli.methods import page
 STAND_INS = {"bert-base-cased": "bert", "gpt2": "gpt2"}
 COMMAND = "bin/stereoset"
 INSTALLED = "#!{}\nimport sys\nfrom stereoset_cli.main import main\nsys.exit(main())\n"  # as pip writes it
+# What Python runs for them.
+PROGRAMS = {"stereoset": [COMMAND], "python": [], "accelerate": ["-m", "accelerate.commands.accelerate_cli"]}
 PUBLISHED = '{"BERT-base": {"overall": {"intrasentence": {"lms": 83.02, "ss": 58.68, "icat": 68.61}}}}'
 
 
@@ -33,16 +33,13 @@ def blocks(repository, language):
 
 
 @pytest.fixture(scope="module")
-def newcomer(repository, shared, tmp_path_factory):
+def newcomer(repository, shared, warm_python, tmp_path_factory):
     """Runs commands in a folder with the checkout's scripts, a mirror, and models under their names.
 
-    `run` starts a process, as a newcomer does; `run_warm` spares a script the imports, which take longer than it does.
+    `run` starts a process, as a newcomer does; `run_warm` spares Python the imports, which take longer than all else.
     """
     folder = tmp_path_factory.mktemp("newcomer")
     (folder / "scripts").symlink_to(repository / "scripts")
-    (folder / "bin").mkdir()
-    (folder / COMMAND).write_text(f"#!{sys.executable}\nfrom stereoset_cli.main import main\n\nmain()\n")
-    (folder / COMMAND).chmod(0o755)
     (folder / "mirror").symlink_to(shared / "upstream")
     for name, model in STAND_INS.items():
         (folder / name).symlink_to(shared / "oracles" / "models" / model)
@@ -52,11 +49,8 @@ def newcomer(repository, shared, tmp_path_factory):
     (folder / COMMAND).chmod(0o755)
     sentences = "This is document {0}. It is about the number {0}. That is all of it."
     (folder / "corpus.txt").write_text("\n\n".join(map(sentences.format, range(50))), encoding="utf-8")
-    env = os.environ | {
-        "HF_HOME": str(folder / "home"),
+    env = warm_python.environment | {
         "PATH": f"{folder / 'bin'}:{os.path.dirname(sys.executable)}:{os.environ['PATH']}",
-        "PYTHONPATH": str(repository),
-        "ACCELERATE_USE_CPU": "true",
     }
 
     def run(command):
@@ -73,17 +67,13 @@ def newcomer(repository, shared, tmp_path_factory):
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
-    run([sys.executable, "scripts/install.py", "--data-dir", "mirror"])
-    pipe, words = subprocess.PIPE, [sys.executable, repository / "tests" / "warm_python.py"]
-    with subprocess.Popen(words, cwd=folder, env=env, stdin=pipe, stdout=pipe, text=True) as warm:
+    def run_warm(*words):
+        done = warm_python.run([sys.executable, *words], cwd=folder, env=env)
+        assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
 
-        def run_warm(script, *arguments):
-            print(json.dumps([script, *arguments]), file=warm.stdin, flush=True)
-            status, printed = json.loads(warm.stdout.readline())
-            assert status == 0, f"{script} {arguments}\n{printed}"
-            return printed
-
-        yield SimpleNamespace(folder=folder, run=run, run_warm=run_warm)
+    run_warm("scripts/install.py", "--data-dir", "mirror")
+    return SimpleNamespace(folder=folder, run=run, run_warm=run_warm)
 
 
 def test_every_command_works(repository, newcomer):
@@ -98,13 +88,11 @@ def test_every_command_works(repository, newcomer):
                 newcomer.run(["make", "--dry-run", "--always-make", "--directory", str(repository), *words])
             elif program == "sbatch":  # tests/test_project.py runs the script with a cluster's commands faked
                 newcomer.run(["bash", "-n", next(word for word in words if word.endswith(".slurm"))])
+            elif program in launched:
+                newcomer.run_warm(*PROGRAMS[program], *words)
             else:
-                script, *arguments = script_of(program, words)
-                if {program, script} <= launched:
-                    newcomer.run_warm(script, *arguments)
-                else:
-                    newcomer.run(command)
-                launched |= {program, script}
+                newcomer.run(command)
+                launched.add(program)
 
 
 def limited(command):
@@ -116,48 +104,19 @@ def limited(command):
     return re.sub(r"--num_processes \d+", "--num_processes 1", command) + " --limit 5"
 
 
-def script_of(program, words):
-    """[script, *arguments] of a command of ours, of Python or of accelerate, which all start a Python of their own."""
-    if program == "stereoset":
-        return [COMMAND, *words]
-    if program == "python":
-        return words
-    assert (program, words[0]) == ("accelerate", "launch")
-    launch = launch_command_parser().parse_args(words[1:])
-    if launch.module:
-        return [COMMAND, launch.training_script.removeprefix("stereoset_cli."), *launch.training_script_args]
-    return [launch.training_script, *launch.training_script_args]
-
-
 def test_every_snippet_runs(repository, newcomer):
     for _, code in blocks(repository, "bash"):
         for command in filter(lambda line: "train_next_sentence.py" in line, code.splitlines()):
-            newcomer.run_warm(*script_of("accelerate", shlex.split(command)[1:]), "--resume")  # read by a snippet
+            _, *words = shlex.split(command)
+            newcomer.run_warm(*PROGRAMS["accelerate"], *words, "--resume")  # read by a snippet
     snippets = [code for _, code in blocks(repository, "python")]
     assert len(snippets) >= 5
     (newcomer.folder / "snippet.py").write_text(snippets[0], encoding="utf-8")
-    printed = newcomer.run([sys.executable, "snippet.py"])
-    for snippet in snippets[1:]:
+    printed = ""
+    for snippet in snippets:
         (newcomer.folder / "snippet.py").write_text(snippet, encoding="utf-8")
         printed += newcomer.run_warm("snippet.py")
     assert re.search(r"^2 \{'ss': [\d.]+, 'lms': [\d.]+, 'icat': [\d.]+\}$", printed, re.M)
-
-
-def test_the_callback_logs_the_numbers_of_an_evaluation(repository, newcomer):
-    (code,) = (code for _, code in blocks(repository, "python") if "BiasCallback" in code)
-    program = f"""{code}
-from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerControl, TrainerState
-from stereoset_scoring.sample import build_model
-
-build_model("tiny-model")
-model, tokenizer = AutoModelForCausalLM.from_pretrained("tiny-model"), AutoTokenizer.from_pretrained("tiny-model")
-state = TrainerState()
-BiasCallback().on_evaluate(None, state, TrainerControl(), model=model, processing_class=tokenizer)
-print(sorted(state.log_history[0]))
-"""
-    (newcomer.folder / "callback.py").write_text(program, encoding="utf-8")
-    printed = newcomer.run_warm("callback.py")
-    assert printed.splitlines()[-1] == str(sorted(["count", "icat", "icat_macro", "lms", "ss", "step", "ties"]))
 
 
 def test_the_options_named_are_those_of_the_commands(repository):

@@ -1,11 +1,23 @@
 """Types are part of what is published: every package says that it has them, and the foundations have them all."""
 
-import ast
 from configparser import ConfigParser
 
 import pytest
 
-STRICT = ("planning", "files")  # as pyproject.toml has it for mypy
+from tests.house import PACKAGES, functions_of, modules
+
+STRICT = ("planning", "files", "methods")  # as pyproject.toml has it for mypy
+# Whose public functions are not all annotated yet; the list may only shrink.
+NOT_YET = {
+    "stereoset_cli.arguments",
+    "stereoset_cli.table",
+    "stereoset_dataset.inert_pickle",
+    "stereoset_dataset.parsing",
+    "stereoset_dataset.stereoset_dataset",
+    "stereoset_dataset.upstream",
+    "stereoset_metric.app",
+    "stereoset_report.saved",
+}
 
 
 def test_every_package_says_that_it_is_typed(repository):
@@ -28,6 +40,16 @@ def unannotated(function):
 @pytest.mark.parametrize("room", STRICT)
 def test_every_signature_of_the_foundations_is_annotated(repository, room):
     for path in (repository / "stereoset_scoring" / room).glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef):
-                assert unannotated(node) == [], f"{path.name}: {node.name}"
+        for function in functions_of(path):
+            assert unannotated(function) == [], f"{path.name}: {function.name}"
+
+
+def test_every_public_function_is_annotated_but_for_a_list_that_shrinks():
+    missing = {module for package in PACKAGES for module, path in modules(package).items() if lacks_types(path)}
+    assert missing == NOT_YET  # more: annotate them; fewer: take them off the list
+
+
+def lacks_types(path):
+    """Whether a public function of a file, or the making of an object, is not annotated in full."""
+    public = [one for one in functions_of(path) if one.name == "__init__" or not one.name.startswith("_")]
+    return any(map(unannotated, public))

@@ -1,6 +1,11 @@
-"""A Python that has imported what takes seconds, and runs one script after another, each in a fork of itself.
+"""A Python that has imported what takes seconds, and runs programs, each in a fork of itself.
 
-Asked by lines of JSON on its input, [script, *arguments], it answers each with [exit status, what was printed].
+As a program it serves at the socket that it is given. `WarmPython` is what asks it: `start` and `run` take the words of
+a command whose first is Python, as subprocess.Popen and subprocess.run do. A program is `__main__` and has arguments,
+environment, folder and import path of its own. It finds other libraries imported, and imports this project's modules
+itself. What libraries read from the environment when they are imported, such as HF_HOME, is the server's.
+
+The processes that launchers start, being Python's, are forks as well; everything else of them is as usual.
 """
 
 import atexit
@@ -8,47 +13,223 @@ import gc
 import json
 import os
 import runpy
+import select
 import signal
+import socket
+import subprocess
 import sys
 import tempfile
+import time
 import traceback
+from pathlib import Path
 
-PATIENCE = 300  # seconds that a script may take
+PATIENCE = 300  # seconds that a program may take
+MESSAGE = 1 << 20  # bytes, at most
 
 
-def run_and_leave(script, arguments):
-    """A script as Python runs it, and the end of this process: taking down all that was imported takes longer."""
-    sys.argv, sys.path[0], status = [script, *arguments], os.path.dirname(script), 0
+class WarmPython:
+    """Starts the server, and asks it to run programs.
+
+    Args:
+        environment: of the server; that of programs, unless they are given one.
+        folder: where the socket goes.
+    """
+
+    def __init__(self, environment, folder):
+        self.environment, self.address = environment, str(Path(folder) / "socket")
+        self.server = subprocess.Popen([sys.executable, __file__, self.address], env=environment, stdin=subprocess.PIPE)
+
+    def start(self, words, cwd=None, env=None):
+        """A Program, begun."""
+        assert str(words[0]) == sys.executable
+        order = {
+            "words": list(map(str, words[1:])),
+            "cwd": str(cwd or Path.cwd()),
+            "env": dict(env or self.environment),
+        }
+        connection = self._connect()
+        outputs = [tempfile.TemporaryFile("w+", encoding="utf-8") for _ in range(2)]  # noqa: SIM115 read at its end
+        socket.send_fds(connection, [json.dumps(order).encode()], [output.fileno() for output in outputs])
+        return Program(connection, outputs)
+
+    def run(self, words, cwd=None, env=None):
+        """A subprocess.CompletedProcess, with what was printed as text."""
+        program = self.start(words, cwd, env)
+        out, err = program.communicate(PATIENCE)
+        return subprocess.CompletedProcess(words, program.returncode, out, err)
+
+    def _connect(self):
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                connection.connect(self.address)
+            except (FileNotFoundError, ConnectionRefusedError):  # it is still importing
+                assert self.server.poll() is None
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            else:
+                return connection
+
+    def stop(self):
+        """End the server."""
+        self.server.communicate()
+
+
+class Program:
+    """A program that was started, in the manner of subprocess.Popen."""
+
+    def __init__(self, connection, outputs):
+        self.connection, self.outputs, self.returncode = connection, outputs, None
+        self.pid = int(connection.recv(MESSAGE))
+
+    def wait(self, timeout=None):
+        """Its exit status; TimeoutError when that does not come in time."""
+        if self.returncode is None:
+            self.connection.settimeout(timeout)
+            self.returncode = int(self.connection.recv(MESSAGE))
+            self.connection.close()
+        return self.returncode
+
+    def poll(self):
+        """Its exit status; None while it runs."""
+        try:
+            return self.wait(0)
+        except BlockingIOError:
+            return None
+
+    def communicate(self, timeout=None):
+        """Wait for its end; what it printed: (stdout, stderr)."""
+        self.wait(timeout)
+        for output in self.outputs:
+            output.seek(0)
+        return tuple(output.read() for output in self.outputs)
+
+    def send_signal(self, number):
+        os.kill(self.pid, number)
+
+    def kill(self):
+        self.send_signal(signal.SIGKILL)
+
+
+def serve(address):
+    """Answer each order with the id of the process that follows it, and then with its exit status."""
+    followers = []
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(address)
+        listener.listen()
+        while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:  # it ends with whoever started it
+            connection, _ = listener.accept()
+            order, outputs, _, _ = socket.recv_fds(connection, MESSAGE, 2)
+            followers = [one for one in followers if os.waitpid(one, os.WNOHANG) == (0, 0)]
+            followers.append(os.fork())
+            if not followers[-1]:
+                listener.close()
+                follow(connection, json.loads(order), outputs)
+            connection.close()
+            for output in outputs:
+                os.close(output)
+    for one in followers:
+        os.waitpid(one, 0)
+
+
+def follow(connection, order, outputs):
+    """Run the program, and tell how it ends."""
+    out, err = outputs
+    words, settings = [sys.executable, *order["words"]], {"cwd": order["cwd"], "env": order["env"]}
+    program = Fork(words, stdin=subprocess.DEVNULL, stdout=out, stderr=err, **settings)
+    connection.send(str(program.pid).encode())
+    connection.send(str(program.wait()).encode())
+    os._exit(0)
+
+
+class Fork(subprocess.Popen):
+    """subprocess.Popen, but where the program is this Python the process is a fork of this one."""
+
+    def _execute_child(self, words, *others):
+        if words[0] != sys.executable:
+            super()._execute_child(words, *others)
+            return
+        settings = dict(zip(SETTINGS, others, strict=False))
+        self.pid = os.fork()
+        self._child_created = True
+        if self.pid:
+            self._close_pipe_fds(*(settings[pipe] for pipe in PIPES))
+            return
+        for stream, pipe in enumerate(("p2cread", "c2pwrite", "errwrite")):
+            if settings[pipe] != -1:
+                os.dup2(settings[pipe], stream)
+        if others[-2] is True:  # start_new_session
+            os.setsid()
+        os.chdir(settings["cwd"] or ".")
+        environment = dict(os.environ if settings["env"] is None else settings["env"])
+        os.environ.clear()
+        os.environ.update(environment)
+        signal.alarm(PATIENCE)
+        run_and_leave(*words[1:])
+
+
+# What subprocess.Popen hands on by position.
+PIPES = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
+SETTINGS = ("executable", "preexec_fn", "close_fds", "pass_fds", "cwd", "env", "startupinfo", "creationflags", "shell")
+SETTINGS += PIPES
+
+
+def run_and_leave(*words):
+    """A program as Python runs it, and the end of this process: taking down all that was imported takes longer."""
+    status = 0
     try:
-        runpy.run_path(script, run_name="__main__")
+        run(*words)
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else bool(end.code)
-        print(end.code or "", file=sys.stderr)
+        if end.code and not isinstance(end.code, int):
+            print(end.code, file=sys.stderr)
     except BaseException:
         status = 1
         traceback.print_exc()
     atexit._run_exitfuncs()
     sys.stdout.flush()
+    sys.stderr.flush()
     os._exit(status)
 
 
+def run(first, *others):
+    """What `python first *others` does."""
+    if first == "-u":
+        return run(*others)
+    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    sys.path[:] = dict.fromkeys([os.getcwd() if first in ("-m", "-c") else home_of(first), *paths, *sys.path[1:]])
+    if first == "-m":
+        sys.argv = list(others)
+        runpy.run_module(others[0], run_name="__main__", alter_sys=True)
+    elif first == "-c":
+        sys.argv = ["-c", *others[1:]]
+        exec(compile(others[0], "<string>", "exec"), {"__name__": "__main__"})
+    else:
+        sys.argv = [first, *others]
+        runpy.run_path(first, run_name="__main__")
+
+
+def home_of(script):
+    """The folder that a script's imports are sought in first."""
+    return os.path.dirname(os.path.realpath(script))
+
+
 if __name__ == "__main__":
+    subprocess.Popen = Fork  # before launchers take it from there
     import accelerate  # noqa: F401
     import datasets  # noqa: F401
     import evaluate  # noqa: F401
+    import pytest  # noqa: F401
+    import torch.distributed.run
+    from transformers import (  # noqa: F401
+        AutoTokenizer,
+        BertForMaskedLM,
+        GPT2LMHeadModel,
+        T5ForConditionalGeneration,
+        Trainer,
+    )
 
-    import stereoset_scoring.checkpoints.checkpoint  # noqa: F401
-
+    torch.set_num_threads(1)
     gc.freeze()  # else each fork would copy all of it to count its references
-    for line in sys.stdin:
-        script, *arguments = json.loads(line)
-        with tempfile.TemporaryFile() as output:
-            child = os.fork()
-            if not child:
-                signal.alarm(PATIENCE)
-                for stream in (1, 2):
-                    os.dup2(output.fileno(), stream)
-                run_and_leave(script, arguments)
-            _, status = os.waitpid(child, 0)
-            output.seek(0)
-            print(json.dumps([os.waitstatus_to_exitcode(status), output.read().decode()]), flush=True)
+    serve(sys.argv[1])

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 
 from stereoset_scoring.checkpoints.precision import Dtype, widen
-from stereoset_scoring.checkpoints.repository import ADAPTER, Repository, in_short, read_json_object
+from stereoset_scoring.checkpoints.repository import ADAPTER, Repository, read_json_object
 from stereoset_scoring.checkpoints.weight_files import read_weights
-from stereoset_scoring.refusal import Refusal
+from stereoset_scoring.refusal import Refusal, in_short
 
 WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
 # What PEFT calls the tasks whose models have no language-model head, and those that tell one family from the others.

@@ -134,12 +134,12 @@ class Checkpoint:
     def _asked(self, head: str, model: Any, unexpected: Iterable[str]) -> Head:
         """A loaded model as a Head that can be asked."""
         if self._loading.compile:
-            for trunk in _trunks(without_adapter(model)):
-                trunk.compile(dynamic=True)
+            for part in _without_heads(without_adapter(model)):
+                part.compile(dynamic=True)
         return Head(make_engine(head, model.eval(), self.tokenizer), unexpected=unexpected)
 
 
-def _trunks(model: Any) -> list[nn.Module]:
+def _without_heads(model: Any) -> list[nn.Module]:
     """What is compiled of a model: all but the heads, which the engines look into."""
     if isinstance(model, NextSentenceModel):
         return [model.core_model]

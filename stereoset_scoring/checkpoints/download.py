@@ -63,10 +63,11 @@ def weight_files(names: list[str], folder: Path) -> list[str]:
     Raises:
         Refusal: if an index names no files.
     """
-    found = [next((file for file in files if file in names), None) for files in (MODELS, ADAPTERS)]
     weights: list[str] = []
-    for file in filter(None, found):
-        weights += _shards(folder / file) if file.endswith(".json") else [file]
+    for files in (MODELS, ADAPTERS):
+        file = next(filter(names.__contains__, files), None)
+        if file is not None:
+            weights += _shards(folder / file) if file.endswith(".json") else [file]
     return weights
 
 

@@ -32,7 +32,7 @@ from stereoset_scoring.refusal import Refusal
 
 # What each family, or head, is opened with: {auto class: {model type: architecture}}; the first that knows a model
 # type, unless the checkpoint was saved as the architecture of another.
-DOORS: dict[str, dict[Any, Mapping[str, str]]] = {
+AUTO_CLASSES: dict[str, dict[Any, Mapping[str, str]]] = {
     "masked": {AutoModelForMaskedLM: MODEL_FOR_MASKED_LM_MAPPING_NAMES},
     # Where transformers keeps XLNet.
     "permutation": {AutoModelForCausalLM: {"xlnet": MODEL_FOR_CAUSAL_LM_MAPPING_NAMES["xlnet"]}},
@@ -55,11 +55,11 @@ DOORS: dict[str, dict[Any, Mapping[str, str]]] = {
         }
     },
 }
-_WITH_HEADS = {name for doors in DOORS.values() for names in doors.values() for name in names.values()}
+_WITH_HEADS = {name for by_class in AUTO_CLASSES.values() for names in by_class.values() for name in names.values()}
 _MODELS = {name for names in MODEL_MAPPING_NAMES.values() for name in ([names] if isinstance(names, str) else names)}
-TRUNKS = _MODELS - _WITH_HEADS  # a few types have one class for both
+BASE_MODELS = _MODELS - _WITH_HEADS  # a few types have one class for both
 # Those that write down what they hear; among the multimodal ones, chat models with ears are not.
-LISTENERS = MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING_NAMES.keys() | MODEL_FOR_CTC_MAPPING_NAMES.keys()
+SPEECH_MODELS = MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING_NAMES.keys() | MODEL_FOR_CTC_MAPPING_NAMES.keys()
 
 
 def family_of(config: Any, architectures: Sequence[str] | None = None) -> str:
@@ -94,17 +94,17 @@ def family_of(config: Any, architectures: Sequence[str] | None = None) -> str:
 
 def knows(family: str, config: Any) -> bool:
     """Whether a model of this configuration can be opened as one of a family."""
-    return any(config.model_type in names for names in DOORS[family].values())
+    return any(config.model_type in names for names in AUTO_CLASSES[family].values())
 
 
 def architectures_of(family: str, config: Any) -> list[str]:
     """The names of the classes as which a model of this configuration is one of a family."""
-    return [names[config.model_type] for names in DOORS[family].values() if config.model_type in names]
+    return [names[config.model_type] for names in AUTO_CLASSES[family].values() if config.model_type in names]
 
 
 def saved_without_head(config: Any) -> bool:
-    """Whether a checkpoint was saved as the trunk of its architecture: what its outputs are for, nobody says."""
-    return bool(config.architectures) and set(config.architectures) <= TRUNKS
+    """Whether a checkpoint was saved as the base model of its architecture: what its outputs are for, nobody says."""
+    return bool(config.architectures) and set(config.architectures) <= BASE_MODELS
 
 
 def auto_class(family: str, config: Any) -> Any:
@@ -112,10 +112,10 @@ def auto_class(family: str, config: Any) -> Any:
 
     Code that comes with a checkpoint is opened as its description says: by the family's first class.
     """
-    doors, saved_as = DOORS[family], config.architectures or []
-    fitting = [door for door, names in doors.items() if config.model_type in names]
-    same = [door for door in fitting if doors[door][config.model_type] in saved_as]
-    return next(iter([*same, *fitting, *doors]))
+    classes, saved_as = AUTO_CLASSES[family], config.architectures or []
+    fitting = [one for one, names in classes.items() if config.model_type in names]
+    same = [one for one in fitting if classes[one][config.model_type] in saved_as]
+    return next(iter([*same, *fitting, *classes]))
 
 
 def _saved_for(family: str, config: Any, saved_as: Collection[str]) -> bool:
@@ -124,7 +124,7 @@ def _saved_for(family: str, config: Any, saved_as: Collection[str]) -> bool:
 
 def _in_own_code(family: str, config: Any) -> bool:
     """Whether code that comes with the checkpoint makes it one of a family."""
-    return any(door.__name__ in (getattr(config, "auto_map", None) or {}) for door in DOORS[family])
+    return any(one.__name__ in (getattr(config, "auto_map", None) or {}) for one in AUTO_CLASSES[family])
 
 
 def _known(family: str, config: Any) -> str:
@@ -136,7 +136,7 @@ def _known(family: str, config: Any) -> str:
     if knows(family, config) or _in_own_code(family, config):
         return family
     model_type = config.model_type
-    if model_type in LISTENERS:
+    if model_type in SPEECH_MODELS:
         raise Refusal(f"A {model_type} model writes down speech and cannot be asked about text: give a language model.")
     if model_type in MULTIMODAL:
         raise Refusal(

@@ -1,6 +1,7 @@
 """How a trained next-sentence head was trained: what can be said of it without torch."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from stereoset_scoring.refusal import Refusal
 
@@ -34,6 +35,6 @@ class HeadSpec:
             )
 
     @property
-    def options(self):
+    def options(self) -> dict[str, Any]:
         """The options of the method that asks such a head."""
         return {"follows": self.follows, "join": self.join}

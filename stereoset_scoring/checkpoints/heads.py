@@ -5,23 +5,15 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
-import torch
-
 from stereoset_scoring.checkpoints.families import MULTIMODAL
 from stereoset_scoring.checkpoints.fingerprints import fingerprint
-from stereoset_scoring.checkpoints.repository import in_short
+from stereoset_scoring.checkpoints.precision import why_it_fails
 from stereoset_scoring.checkpoints.settings import settings
 from stereoset_scoring.engines.base import Engine
-from stereoset_scoring.engines.budget import ran_out_of_memory
-from stereoset_scoring.engines.continuation import ContinuationEngine
-from stereoset_scoring.engines.devices import input_device
-from stereoset_scoring.engines.kinds import ENGINES
+from stereoset_scoring.engines.kinds import engine_for
 from stereoset_scoring.engines.sharing import longest_side
 from stereoset_scoring.questions.tokens import Tokenizer
-from stereoset_scoring.refusal import Refusal
-
-# Models that see a given beginning in both directions, and go on from it causally.
-PREFIXED = ("paligemma",)
+from stereoset_scoring.refusal import Refusal, in_short
 
 WORDS = {"masked": "masked-language-model", "causal": "causal-language-model", "seq2seq": "encoder-decoder"}
 
@@ -73,40 +65,18 @@ def make_engine(head: str, model: Any, tokenizer: Tokenizer) -> Engine:
     """
     pad = tokenizer.hub.pad_token_id
     accepts = inspect.signature(without_adapter(model).forward).parameters
-    if head in ("masked", "permutation", "causal"):
-        _try_on_two_tokens(head, model)
-    engine = ContinuationEngine if model.config.model_type in PREFIXED else ENGINES[head]
-    return engine(model, 0 if pad is None else pad, accepts)
+    if head == "causal":
+        _must_go_without_images(model)
+    return engine_for(head, model.config)(model, 0 if pad is None else pad, accepts)
 
 
-@torch.no_grad()
-def _try_on_two_tokens(head: str, model: Any) -> None:
-    """Ask a model that may want more than text, or may not be made for its dtype.
-
-    Raises:
-        Refusal: if it cannot go without an image or a sound, or not in float64.
-    """
+def _must_go_without_images(model: Any) -> None:
+    """Refuse a model that cannot go without an image or a sound."""
     model_type = model.config.model_type
-    multimodal, wide = head == "causal" and model_type in MULTIMODAL, model.dtype == torch.float64
-    if not multimodal and not wide:
-        return
-    ids = torch.tensor([[1, 2]], device=input_device(model))
-    try:
-        gpus = [ids.device] if ids.device.type == "cuda" else []
-        with torch.random.fork_rng(gpus):  # a model in training draws its dropout
-            model(input_ids=ids, attention_mask=torch.ones_like(ids))
-    except (TypeError, ValueError, AttributeError) as error:
-        if not multimodal:
-            raise
+    error = why_it_fails(model) if model_type in MULTIMODAL else None
+    if isinstance(error, (TypeError, ValueError, AttributeError)):
         raise Refusal(
             f"A {model_type} model cannot be asked with text alone: give a language model ({in_short(error)})."
-        ) from error
-    except RuntimeError as error:
-        if not wide or ran_out_of_memory(error):
-            raise
-        raise Refusal(
-            f"A {model_type} model cannot be computed in float64: choose another dtype, such as float32 "
-            f"({in_short(error)})."
         ) from error
 
 

@@ -100,6 +100,8 @@ def _unwrapped(model: Any) -> Any:
         Refusal: if it is something else.
     """
     if isinstance(model, nn.Module):
+        if any(type(part).__name__ == "FullyShardedDataParallel" for part in model.modules()):
+            raise Refusal("A FullyShardedDataParallel is not asked in parts: shard with fully_shard (FSDP version 2).")
         model = extract_model_from_parallel(model, keep_torch_compile=False)
         if isinstance(without_adapter(model), (PreTrainedModel, NextSentenceModel)):
             return model

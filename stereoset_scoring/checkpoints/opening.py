@@ -10,10 +10,10 @@ from transformers import PreTrainedModel
 from stereoset_scoring.checkpoints.families import auto_class, knows, saved_without_head
 from stereoset_scoring.checkpoints.heads import how_to_train, words
 from stereoset_scoring.checkpoints.precision import Dtype
-from stereoset_scoring.checkpoints.repository import Repository, in_short
+from stereoset_scoring.checkpoints.repository import Repository
 from stereoset_scoring.checkpoints.weight_files import check_weights, names_of_weights
 from stereoset_scoring.engines.budget import ran_out_of_memory
-from stereoset_scoring.refusal import MissingHead, Refusal
+from stereoset_scoring.refusal import MissingHead, Refusal, in_short
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from stereoset_scoring.refusal import Refusal
 
 Dtype = torch.dtype | Literal["auto"]  # "auto" is the checkpoint's own
 # Where the library's models name what they want in float32, by the dtype of the rest.
-WISHES = {
+KEPT_IN_FLOAT32 = {
     torch.float16: ("_keep_in_fp32_modules", "_keep_in_fp32_modules_strict"),
     torch.bfloat16: ("_keep_in_fp32_modules_strict",),
 }
@@ -49,18 +49,24 @@ def cast(model: nn.Module, dtype: torch.dtype) -> None:
     _widen(model.buffers(), dtype)
 
 
-@torch.no_grad()
 def fits_together(model: Any) -> bool:
     """Whether a model as it was loaded computes at all: of weights in several dtypes, some do not go together."""
     if len({weight.dtype for weight in model.parameters() if weight.is_floating_point()}) < 2:
         return True
+    return not isinstance(why_it_fails(model.eval()), RuntimeError)
+
+
+@torch.no_grad()
+def why_it_fails(model: Any) -> Exception | None:
+    """The error with which a model answers two tokens; None where it answers them."""
     ids = torch.tensor([[1, 2]], device=input_device(model))
     decoder = {"decoder_input_ids": ids} if model.config.is_encoder_decoder else {}
     try:
-        model.eval()(input_ids=ids, **decoder)
-    except RuntimeError:
-        return False
-    return True
+        with torch.random.fork_rng([ids.device] if ids.device.type == "cuda" else []):  # training draws a dropout
+            model(input_ids=ids, attention_mask=torch.ones_like(ids), **decoder)
+    except Exception as error:  # of any make: the model's code may be anybody's
+        return error
+    return None
 
 
 def suit(model: Any) -> None:
@@ -88,7 +94,7 @@ def _widen(tensors: Iterable[torch.Tensor], dtype: torch.dtype) -> None:
 
 def _kept_wider(model: nn.Module, dtype: torch.dtype) -> Callable[[str], bool]:
     """From a weight's name to whether the model wants it in float32 where the rest is in a dtype."""
-    lists = WISHES.get(dtype, ())
+    lists = KEPT_IN_FLOAT32.get(dtype, ())
     asked = [getattr(part, wishes, None) or () for part in model.modules() for wishes in lists]
     patterns = set(chain.from_iterable(asked))
     expressions = [re.compile(pattern.replace("*", ".*")) for pattern in patterns]  # as the library reads them

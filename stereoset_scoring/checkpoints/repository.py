@@ -9,7 +9,7 @@ from huggingface_hub.errors import StrictDataclassError
 from transformers import CONFIG_MAPPING, AutoConfig
 from transformers.utils.hub import cached_file, extract_commit_hash
 
-from stereoset_scoring.refusal import Refusal
+from stereoset_scoring.refusal import Refusal, in_short
 
 CONFIG, ADAPTER = "config.json", "adapter_config.json"
 
@@ -119,9 +119,3 @@ def read_json_object(path: str | Path) -> dict[str, Any]:
     if not isinstance(described, dict):
         raise Refusal(f"{path} holds no JSON object: restore the file, or download it again.")
     return described
-
-
-def in_short(error: BaseException, longest: int = 160) -> str:
-    """What an error says, on one line and no longer than that."""
-    said = " ".join(str(error).split()) or type(error).__name__
-    return said if len(said) <= longest else f"{said[:longest].rsplit(' ', 1)[0]} …"

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 # What of a configuration says where it comes from, what is told elsewhere, or what is done with outputs.
 OF_PLACES = {
@@ -19,7 +20,7 @@ OF_PLACES = {
 }
 
 
-def settings(model) -> dict:
+def settings(model: Any) -> dict[str, Any]:
     """The configuration as loaded, how a trained head is asked, and the code that came with the checkpoint.
 
     Args:
@@ -48,7 +49,7 @@ def _plain(thing):
     return str(thing)
 
 
-def _code_sha256(model) -> str | None:
+def _code_sha256(model: Any) -> str | None:
     """sha256, as hex, over the code that came with a checkpoint; None where the library's own is run."""
     names = {type(part).__module__ for part in model.modules()}
     foreign = [str(sys.modules[name].__file__) for name in names if name.startswith("transformers_modules.")]

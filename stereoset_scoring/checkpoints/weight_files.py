@@ -9,8 +9,8 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 
-from stereoset_scoring.checkpoints.repository import Repository, in_short, read_json_object
-from stereoset_scoring.refusal import Refusal
+from stereoset_scoring.checkpoints.repository import Repository, read_json_object
+from stereoset_scoring.refusal import Refusal, in_short
 
 # As the library looks for them.
 FILES = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")

@@ -13,7 +13,8 @@ from stereoset_scoring.engines.budget import Budget, free_memory, tokens_that_fi
 from stereoset_scoring.engines.devices import input_device
 from stereoset_scoring.engines.first_calls import make_first_calls
 from stereoset_scoring.engines.padding import pad
-from stereoset_scoring.engines.trials import Trial, length_of, may_change_between
+from stereoset_scoring.engines.sharded import is_sharded
+from stereoset_scoring.engines.trials import Trial, length_of, may_change_between, must_compute
 from stereoset_scoring.planning.rows import Row
 from stereoset_scoring.planning.units import Unit
 from stereoset_scoring.refusal import Refusal
@@ -29,7 +30,7 @@ class Engine(ABC):
     """Rows in, log-probabilities out, for one loaded model.
 
     What kinds of models differ in are the hooks `states`, `logits`, `first_trial` and `trial_at_length`, which each
-    answers, and `inputs`, `length`, `lone_states` and `longest_pass`, whose usual answers stand here.
+    answers, and `inputs`, `observed`, `told` and `longest_pass`, whose usual answers stand here.
 
     Args:
         model: a transformers model on its device.
@@ -58,6 +59,11 @@ class Engine(ABC):
         return input_device(self.model)
 
     @property
+    def is_sharded(self) -> bool:
+        """Whether the model lies in parts on several processes."""
+        return is_sharded(self.model)
+
+    @property
     def shares_prefixes(self) -> bool:
         """Whether the shared beginnings of the rows of a unit are computed once."""
         return self.trial.packs
@@ -74,7 +80,7 @@ class Engine(ABC):
             groups: the rows of each example, as a job will hold them.
 
         Raises:
-            Refusal: if the model is not what its kind promises.
+            Refusal: if the model is not what its kind promises, or cannot be computed in its dtype.
         """
         needed = self.longest_pass(groups)
         if not self.trial.reach:
@@ -90,6 +96,7 @@ class Engine(ABC):
             raise
         except Exception:  # of any make: the model's code may be anybody's
             free_memory()
+            must_compute(self, [row for group in groups for row in group])
             return Trial(virtual=self.trial.virtual)
 
     def longest_pass(self, groups: Groups) -> int:
@@ -110,14 +117,26 @@ class Engine(ABC):
     def states(self, inputs: Inputs) -> torch.Tensor:
         """What the model hands its output layer, (B, T, H) in float32 or more: all that its answers depend on."""
 
-    def lone_states(self, inputs: Inputs) -> tuple[torch.Tensor, bool, bool]:
-        """(the states (T, H) of one row, whether its projection may be asked at some places alone, and is its end)."""
-        return self.states(inputs)[0], False, False
+    def observed(self, inputs: Inputs) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """(the states, the logits (B, T, V) of the same pass; None where there is no projection to the vocabulary)."""
+        return self.states(inputs), None
+
+    def told(self, inputs: Inputs, logits: torch.Tensor | None) -> tuple[torch.Tensor | None, bool, bool]:
+        """What comes of asking the projection at some places alone.
+
+        Args:
+            inputs: of a pass.
+            logits: (n, V) that a plain pass gave the first n tokens of its first row; None where there are none.
+
+        Returns:
+            (the states, None where that cannot be asked; whether the answers are the same; whether they are the end).
+        """
+        return None, False, False
 
     @cached_property
     def budget(self) -> Budget:
         """How much this process puts into one forward pass."""
-        return Budget(tokens_that_fit(self.model))
+        return Budget(shrinks=False) if self.is_sharded else Budget(tokens_that_fit(self.model))
 
     def log_probs(self, units: Sequence[Unit]) -> list[list[float]]:
         """ln P, in nats, of each row's reads: a list of lists of float, aligned with the rows of the units in order.

@@ -4,7 +4,7 @@ import gc
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 
@@ -33,12 +33,14 @@ class Budget:
 
     Args:
         tokens: the budget to begin with; by default, whatever a batch holds.
+        shrinks: whether it shrinks where memory runs out; not where processes have to make every pass together.
     """
 
-    def __init__(self, tokens=math.inf):
+    def __init__(self, tokens: float = math.inf, shrinks: bool = True):
         self.tokens = tokens
+        self._shrinks = shrinks
 
-    def lower(self, tokens):
+    def lower(self, tokens: float) -> None:
         """Allow no more than this many tokens from now on."""
         self.tokens = min(self.tokens, max(1, tokens))
 
@@ -59,7 +61,7 @@ class Budget:
         values: list[T] = []
         while waiting:
             part = self._next_part(waiting)
-            found = _unless_out_of_memory(compute, part)
+            found = _unless_out_of_memory(compute, part) if self._shrinks else compute(part)
             if found is not None:
                 values += found
                 continue
@@ -91,20 +93,20 @@ class Budget:
         return part
 
 
-def ran_out_of_memory(error):
+def ran_out_of_memory(error: BaseException) -> bool:
     """Whether an error says that there was no memory left, be it the device's or the machine's."""
     if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
         return True
     return isinstance(error, RuntimeError) and any(words in str(error) for words in _SAID)
 
 
-def free_memory():
+def free_memory() -> None:
     """Give back what nobody uses: what an error's frames held, and what the device's allocator keeps for later."""
     gc.collect()
     getattr(torch.get_device_module(), "empty_cache", lambda: None)()
 
 
-def tokens_that_fit(model):
+def tokens_that_fit(model: Any) -> float:
     """How many tokens the memory that is free now has room for, at the least; infinitely many on a CPU.
 
     A cautious guess from the configuration, in half of what is free: the other half is for the logits, for what an
@@ -115,7 +117,7 @@ def tokens_that_fit(model):
     return free if free == math.inf else max(1, int(free / 2 / bytes_per_token(model.config, model.dtype)))
 
 
-def bytes_per_token(config, dtype, attended=512):
+def bytes_per_token(config: Any, dtype: torch.dtype, attended: int = 512) -> int:
     """What one token takes in the widest layer, at the most: no layer's states outlive it where nothing is learned.
 
     Hidden states, queries, keys, values and their copies; the feed-forward's inner states; and the weights of eager
@@ -128,7 +130,7 @@ def bytes_per_token(config, dtype, attended=512):
     return dtype.itemsize * (8 * hidden + 3 * inner) + (4 + dtype.itemsize) * heads * attended
 
 
-def _free_bytes(device):
+def _free_bytes(device: torch.device) -> int:
     unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
     return torch.cuda.mem_get_info(device)[0] + unused
 

@@ -37,12 +37,14 @@ class CausalEngine(LanguageModelEngine):
 
     def trial_at_length(self, groups: Groups) -> Trial:
         """As Engine; rows longer than a sliding window are not packed, and not tried so."""
-        found = try_causal(self, hardest(groups), packing=False)
         if self.longest_pass(groups) > same_up_to(self.model.config):
-            return replace(found, pads=False)
+            return replace(try_causal(self, hardest(groups), packing=False), pads=False)
         inside = [some for group in groups if len(some := list(filter(self._is_inside_window, group))) > 1]
-        packs = self.trial.packs and bool(inside) and try_causal(self, hardest(inside)).packs
-        return replace(found, packs=packs)
+        packing = self.trial.packs and bool(inside)
+        if all(self._is_inside_window(row) for group in groups for row in group):
+            return try_causal(self, hardest(groups), packing)
+        found = try_causal(self, hardest(groups), packing=False)
+        return replace(found, packs=packing and try_causal(self, hardest(inside)).packs)
 
     def _is_inside_window(self, row: Row) -> bool:
         window = getattr(self.model.config.get_text_config(), "sliding_window", None)

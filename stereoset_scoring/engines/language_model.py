@@ -8,6 +8,7 @@ import torch
 from stereoset_scoring.engines.base import Engine, Inputs, Place, widened
 from stereoset_scoring.engines.projection import (
     LOGITS,
+    Where,
     is_plain,
     logits_at,
     logits_in_chunks,
@@ -20,8 +21,6 @@ from stereoset_scoring.engines.projection import (
 from stereoset_scoring.engines.trials import alike
 from stereoset_scoring.planning.rows import Row
 from stereoset_scoring.planning.units import Unit
-
-Where = tuple[torch.Tensor, torch.Tensor]  # index tensors (N,), (N,) into a model's output
 
 
 class LanguageModelEngine(Engine, ABC):
@@ -80,29 +79,21 @@ class LanguageModelEngine(Engine, ABC):
             logits = logits_of(self.model(**inputs))
         return widened(seen[0] if done else logits)
 
-    def observed(self, inputs: Inputs) -> tuple[torch.Tensor, torch.Tensor]:
-        """(states (B, T, H), logits (B, T, V)) of a plain pass; the logits are the states where those do not answer."""
+    def observed(self, inputs: Inputs) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """As Engine; the logits are the states where those do not answer them."""
         hidden, logits = observed(self.model, inputs)
-        answered = hidden is not None and hidden.shape[:2] == logits.shape[:2]
-        return widened(hidden if answered else logits), widened(logits)
+        if hidden is None or hidden.shape[:2] != logits.shape[:2]:
+            hidden = logits
+        return widened(hidden), widened(logits)
 
-    def told(self, inputs: Inputs, logits: torch.Tensor) -> tuple[torch.Tensor | None, bool, bool]:
-        """(states (B, T, H) or None, whether the projection may be asked at some places alone, whether it is the end).
-
-        Args:
-            inputs: of a pass.
-            logits: (n, V) that a plain pass gave the first n tokens of its first row.
-        """
-        hidden, found, ends = told(self.model, inputs, len(logits))
-        if hidden is None or found.shape != logits.shape:
-            return None, False, False
-        return widened(hidden), alike(widened(found), logits), ends
-
-    def lone_states(self, inputs: Inputs) -> tuple[torch.Tensor, bool, bool]:
+    def told(self, inputs: Inputs, logits: torch.Tensor | None) -> tuple[torch.Tensor | None, bool, bool]:
         """As Engine."""
-        states, logits = self.observed(inputs)
-        _, selects, projects = self.told(inputs, logits[0])
-        return states[0], selects, selects and projects
+        assert logits is not None, "a language model has logits"
+        hidden, found, ends = told(self.model, inputs, len(logits))
+        if hidden is None or found is None or found.shape != logits.shape:
+            return None, False, False
+        same = alike(widened(found), logits)
+        return widened(hidden), same, same and ends
 
     def where(self, rows: Sequence[Row], places: Sequence[Place]) -> Where:
         """The places as index tensors (N,), (N,) into the model's output."""

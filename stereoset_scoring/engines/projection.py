@@ -1,16 +1,25 @@
 """The projection to the vocabulary: only at the places that are read, and of a bounded number of them at a time."""
 
 import math
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch.nn import Linear
 
+from stereoset_scoring.engines.base import Inputs
+from stereoset_scoring.engines.sharded import is_sharded
+
 LOGITS = 2**25  # at a time: 128 MiB in float32, and more than enough to keep a device busy
+
+Model = Any  # a language model of transformers, which gives its projection by get_output_embeddings()
+Where = tuple[torch.Tensor, torch.Tensor]  # index tensors (N,), (N,) into its output
+States = Callable[[torch.Tensor], torch.Tensor]  # from the hidden states before a projection to others
 
 
 @contextmanager
-def seen_by(projection, states_of):
+def seen_by(projection: torch.nn.Module | None, states_of: States) -> Iterator[list[bool]]:
     """Let a projection to the vocabulary see other hidden states than it is given, on any architecture.
 
     Yields a list that is empty unless that was done: a head of an unusual make computes everything.
@@ -19,9 +28,9 @@ def seen_by(projection, states_of):
         projection: the module; None for a model that has none.
         states_of: from the hidden states (B, T, H) that it is given to those (N, H) that it shall see.
     """
-    done = []
+    done: list[bool] = []
 
-    def only_those(module, inputs):
+    def only_those(module: torch.nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
         hidden, *others = inputs
         if hidden.dim() != 3 or done:
             return None
@@ -36,12 +45,12 @@ def seen_by(projection, states_of):
             handle.remove()
 
 
-def logits_of(output):
+def logits_of(output: Any) -> torch.Tensor:
     """(B, T, V) of a model's output, or (N, V) where its projection saw N places."""
     return output.prediction_logits if "prediction_logits" in output else output.logits
 
 
-def logits_at(model, inputs, where):
+def logits_at(model: Model, inputs: Inputs, where: Where) -> torch.Tensor:
     """(N, V) logits at the N places of a batch, whatever the model does after its projection.
 
     Args:
@@ -53,7 +62,9 @@ def logits_at(model, inputs, where):
     return logits
 
 
-def logits_in_chunks(model, inputs, where, at_once, room=None):
+def logits_in_chunks(
+    model: Model, inputs: Inputs, where: Where, at_once: int, room: torch.Tensor | None = None
+) -> Iterator[torch.Tensor]:
     """Yield (n, V) logits at the N places of a batch, at_once of them at a time; one's memory may be the next one's.
 
     Args:
@@ -65,6 +76,9 @@ def logits_in_chunks(model, inputs, where, at_once, room=None):
     """
     projection = model.get_output_embeddings()
     logits, states = _first_logits(model, inputs, where, at_once if room is None else 0)
+    if states is None:
+        yield logits
+        return
     if room is None:
         yield logits
     del logits
@@ -72,14 +86,14 @@ def logits_in_chunks(model, inputs, where, at_once, room=None):
         yield projection(some) if room is None else _projected_into(room, projection, some)
 
 
-def _first_logits(model, inputs, where, count):
+def _first_logits(model: Model, inputs: Inputs, where: Where, count: int) -> tuple[torch.Tensor, torch.Tensor | None]:
     """(logits (count, V) at the first of N places, states (N - count, H) at the others, which the model leaves out).
 
-    Where the model has no one projection to look into, it computes all logits, and no states are left over.
+    Where the model has no one projection to look into, it computes all logits, and None stands for the states.
     """
-    rest = None
+    rest: torch.Tensor | None = None
 
-    def first_places(hidden):
+    def first_places(hidden: torch.Tensor) -> torch.Tensor:
         nonlocal rest
         states = hidden[on(hidden, where)]  # (B, T, H) -> (N, H)
         rest = states[count:]
@@ -90,14 +104,14 @@ def _first_logits(model, inputs, where, count):
     return (logits, rest) if done else (logits[on(logits, where)], rest)
 
 
-def is_plain(projection):
+def is_plain(projection: torch.nn.Module | None) -> bool:
     """Whether a projection is a matrix on the CPU, maybe with a bias, and nothing else that looks at it."""
     hooked = projection is None or any(map(len, (projection._forward_hooks, projection._forward_pre_hooks)))
     on_cpu = type(projection) is Linear and projection.weight.device.type == "cpu"
     return on_cpu and not hooked and not torch.is_autocast_enabled("cpu")
 
 
-def _projected_into(room, projection, states):
+def _projected_into(room: torch.Tensor, projection: Linear, states: torch.Tensor) -> torch.Tensor:
     """The (n, V) logits of (n, H) states, in memory that is there: new memory costs a CPU as much as a softmax."""
     logits = room[: len(states)]
     if projection.bias is None:
@@ -105,11 +119,11 @@ def _projected_into(room, projection, states):
     return torch.addmm(projection.bias, states, projection.weight.t(), out=logits)
 
 
-def observed(model, inputs):
+def observed(model: Model, inputs: Inputs) -> tuple[torch.Tensor | None, torch.Tensor]:
     """(hidden states (B, T, H) before the projection, None where none are seen; logits (B, T, V)) of a plain pass."""
-    seen = []
+    seen: list[torch.Tensor] = []
 
-    def unchanged(hidden):
+    def unchanged(hidden: torch.Tensor) -> torch.Tensor:
         seen.append(hidden)
         return hidden
 
@@ -118,7 +132,7 @@ def observed(model, inputs):
     return next(iter(seen), None), logits
 
 
-def told(model, inputs, count):
+def told(model: Model, inputs: Inputs, count: int) -> tuple[torch.Tensor | None, torch.Tensor | None, bool]:
     """What a model makes of other states before its projection than its own.
 
     Args:
@@ -129,22 +143,40 @@ def told(model, inputs, count):
     Returns:
         (hidden states (B, T, H), logits (count, V) of the first row's first tokens, whether the output is that of the
         projection, to the bit). It is not where logits are scaled, capped or given a bias afterwards, or computed in
-        another way. (None, None, False) where the projection cannot be told anything.
+        another way, nor where the projection lies in parts on several processes. (None, None, False) where the
+        projection cannot be told anything.
     """
-    projection, seen = model.get_output_embeddings(), []
+    seen: list[torch.Tensor] = []
+    given: list[torch.Tensor] = []
 
-    def telling(hidden):
+    def telling(hidden: torch.Tensor) -> torch.Tensor:
+        seen.append(hidden)
         # None shows a bias, large ones a cap, and all of them a scale.
-        seen.extend((hidden, torch.cat([hidden[0, :count] * factor for factor in (1, 0, 50)])))
-        return seen[1]
+        return torch.cat([hidden[0, :count] * factor for factor in (1, 0, 50)])
 
-    with seen_by(projection, telling) as done:
+    projection = model.get_output_embeddings()
+    with seen_by(projection, telling) as done, giving(projection, given):
         logits = logits_of(model(**inputs))
     if not done or logits.dim() != 2:
         return None, None, False
-    return seen[0], logits[:count], torch.equal(logits, projection(seen[1]).to(logits.dtype))
+    ends = not is_sharded(model) and torch.equal(logits, given[0].to(logits.dtype))
+    return seen[0], logits[:count], ends
 
 
-def on(tensor, where):
+@contextmanager
+def giving(projection: Any, given: list[torch.Tensor]) -> Iterator[None]:
+    """Put copies of what a projection gives into a list: what follows it may write over its output."""
+    handle = None
+    if projection is not None:
+        handle = projection.register_forward_hook(lambda module, inputs, output: given.append(output.clone()))
+    try:
+        yield
+    finally:
+        if handle is not None:
+            handle.remove()
+
+
+def on(tensor: torch.Tensor, where: Where) -> Where:
     """Index tensors on the device of the tensor that they index."""
-    return tuple(index.to(tensor.device) for index in where)
+    rows, places = where
+    return rows.to(tensor.device), places.to(tensor.device)

@@ -10,7 +10,7 @@ from stereoset_scoring.engines.base import Groups, Inputs, places_and_reads
 from stereoset_scoring.engines.language_model import LanguageModelEngine
 from stereoset_scoring.engines.padding import pad
 from stereoset_scoring.engines.sharing import DECODER, ENCODER, Sharing, decoder_of, tried_sharing
-from stereoset_scoring.engines.trials import Trial, length_of
+from stereoset_scoring.engines.trials import Trial, length_of, lone_states
 from stereoset_scoring.planning.batching import in_passes
 from stereoset_scoring.planning.rows import GREEDY, Row
 from stereoset_scoring.planning.units import Unit
@@ -43,7 +43,7 @@ class Seq2SeqEngine(LanguageModelEngine):
     def _try(self, groups: Groups, encoder: int, decoder: int) -> Trial:
         self.sharing = tried_sharing(self, encoder, decoder)
         shortest = min((row for group in groups for row in group), key=lambda row: row.tokens)
-        _, selects, projects = self.lone_states(self.inputs([shortest]))
+        _, selects, projects = lone_states(self, self.inputs([shortest]))
         return Trial(max(encoder, decoder), False, self.sharing == Sharing.PASSES, selects, projects)
 
     def _log_probs_of_units(self, units: Sequence[Unit]) -> list[list[float]]:

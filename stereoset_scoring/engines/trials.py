@@ -9,14 +9,18 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle, islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from stereoset_scoring.engines.budget import free_memory
+from stereoset_scoring.engines.budget import free_memory, ran_out_of_memory
 from stereoset_scoring.planning.packing import Pack, pack
 from stereoset_scoring.planning.rows import Row
-from stereoset_scoring.refusal import Refusal
+from stereoset_scoring.refusal import Refusal, in_short
+
+if TYPE_CHECKING:
+    from stereoset_scoring.engines.bidirectional import BidirectionalEngine
+    from stereoset_scoring.engines.causal import CausalEngine
 
 FEW = 4
 # What counts parts, names tokens or speaks of other tasks is no length.
@@ -24,6 +28,7 @@ _NO_LENGTH = re.compile("layer|head|expert|vocab|token_id|task_specific|id2label
 FULL = 3e-5  # relative, of a hidden state in float32: rounding stays below, and one in the wrong place does not
 ALIKE = 0.05  # relative, of logits that are computed in another order
 MOST = 0.7  # of the places: rounding sends a token to another expert here and there
+PLACES = 2  # at which a projection is asked alone, as it is at many
 HALF = 4  # units of a half-precision dtype's last place; or three times what a batch changes, if that is more
 
 
@@ -64,7 +69,7 @@ def same_up_to(config: Any) -> float:
     return min(filter(None, limits), default=math.inf)
 
 
-def may_change_between(config, tried: int, needed: int) -> bool:
+def may_change_between(config: Any, tried: int, needed: int) -> bool:
     """Whether a number of a configuration may be the length at which something begins that was not tried.
 
     A window, a chunk, or what positions were trained on: many names, but a number between the two lengths, or twice it
@@ -117,7 +122,7 @@ def length_of(row: Row) -> int:
 
 
 @torch.no_grad()
-def try_causal_at_once(engine, rows: Sequence[Row]) -> Trial | None:
+def try_causal_at_once(engine: "CausalEngine", rows: Sequence[Row]) -> Trial | None:
     """What a causal model shows on some rows in two passes; None where that says nothing, and `try_causal` must.
 
     In full precision, rows that say in a tree, where nothing sees what follows or another branch, what they say in a
@@ -127,13 +132,13 @@ def try_causal_at_once(engine, rows: Sequence[Row]) -> Trial | None:
         return None
     tree = pack([row.ids for row in rows])
     plain, logits = engine.observed(engine.inputs(rows))
-    if plain.shape[:2] != (len(rows), len(rows[0].ids)):
+    if logits is None or plain.shape[:2] != (len(rows), len(rows[0].ids)):
         return None
     try:
-        found, selects, projects = engine.told(engine.packed_inputs([tree]), logits[0])
+        found, selects, projects = engine.told(engine.packed_inputs([tree]), logits[0, :PLACES])
     except Exception:  # of any make: this architecture, or its attention, takes no mask of ours
         return None
-    if not selects:
+    if found is None or not selects:
         return None
     equal = (
         not _differ(engine, found[0, list(path)], states[: len(path)], FULL)
@@ -143,11 +148,10 @@ def try_causal_at_once(engine, rows: Sequence[Row]) -> Trial | None:
 
 
 @torch.no_grad()
-def try_causal(engine, rows: Sequence[Row], packing: bool = True) -> Trial:
+def try_causal(engine: "CausalEngine", rows: Sequence[Row], packing: bool = True) -> Trial:
     """What a causal model shows on some rows, the longest of them first and another length last.
 
     Args:
-        engine: its engine.
         rows: rows of a job, or a `sketch` of them.
         packing: whether to try trees, too.
 
@@ -201,32 +205,47 @@ def _trees(engine, *trees: Pack) -> list[torch.Tensor]:
 
 
 @torch.no_grad()
-def try_bidirectional(engine, long: Row, short: Row) -> Trial:
-    """What a model that looks both ways shows on two rows.
+def try_bidirectional(engine: "BidirectionalEngine", long: Row, short: Row) -> Trial:
+    """What a model that looks both ways shows on two rows, and on a third that is a token longer than the short one.
 
     Raises:
         Refusal: if its output does not depend on what follows, or is not to be found; or if it fails.
     """
-    middle = len(long.ids) // 2
+    middle, width = len(long.ids) // 2, len(short.ids)
     changed = replace(long, ids=_exchanged(long.ids, range(middle, len(long.ids))))
-    rows = [long, changed, short, short]
-    inputs = engine.inputs(rows)
-    inputs["input_ids"][3, len(short.ids) :] = long.ids[0]  # other tokens under the padding
-    states = engine.states(inputs)
-    last, selects, projects = engine.lone_states(engine.inputs([short]))
-    if states.dim() == 3 and len(last) != len(short.ids):
-        raise Refusal(_unaligned(engine, len(last), len(short.ids)))
-    if states.dim() == 3 and engine.sees_all and torch.equal(states[0, :middle], states[1, :middle]):
+    alone, logits = engine.observed(engine.inputs([short]))
+    by_place = alone.dim() == 3
+    if by_place and alone.shape[1] != width:
+        raise Refusal(_unaligned(engine, alone.shape[1], width))
+    # What pools tokens by twos or fours hides its padding behind a whole number of them, but not behind one more.
+    other = cut(long, min(width + 1, len(long.ids)))
+    inputs = engine.inputs([short, short, long, changed, other])
+    inputs["input_ids"][1, width:] = long.ids[0]  # other tokens under the padding
+    some = None if logits is None else logits[0, :PLACES]
+    states, selects, projects = engine.told(inputs, some)
+    if states is None or states.shape[-1] != alone.shape[-1]:
+        states = engine.states(inputs)
+    if by_place and engine.sees_all and torch.equal(states[2, :middle], states[3, :middle]):
         raise Refusal(
             f"A {engine.name} is asked as a masked model, and what stands at a place does not depend on what follows: "
             "give a model with bidirectional attention, or ask it as the causal model that it is."
         )
-    limit = _limit(engine, states[0], long)
-    width = len(short.ids) if states.dim() == 3 else None
-    unseen = torch.equal(states[2, :width], states[3, :width])
-    padded = states[2:3] if width is None else states[2, :width]
-    pads = unseen and _differences(padded, last).max().item() <= limit  # at any place: some pool the last ones
+    limit = _limit(engine, states[2], long)
+    padded, filled = states[:2, :width] if by_place else states[:2]
+    pads = torch.equal(padded, filled) and _all_alike(padded, alone[0], limit)
+    if pads:
+        beside = states[4, : len(other.ids)] if by_place else states[4]
+        pads = _all_alike(beside, _alone(engine, other), limit)
+    if not (pads or selects):
+        _, selects, projects = engine.told(engine.inputs([short]), some)
     return Trial(len(long.ids), False, pads, selects, projects)
+
+
+def cut(row: Row, length: int) -> Row:
+    """A row of so many tokens: the first ones and the last."""
+    first = length - 1
+    segments = row.segments and (*row.segments[:first], row.segments[-1])
+    return replace(row, ids=(*row.ids[:first], row.ids[-1]), segments=segments)
 
 
 def stretched(row: Row, count: int) -> Row:
@@ -236,6 +255,36 @@ def stretched(row: Row, count: int) -> Row:
     order = [*range(middle), *(i for i in again if i < len(row.ids)), *range(middle, len(row.ids))]
     segments = row.segments and tuple(row.segments[i] for i in order)
     return replace(row, ids=tuple(row.ids[i] for i in order), segments=segments)
+
+
+@torch.no_grad()
+def must_compute(engine, rows: Sequence[Row]) -> None:
+    """Refuse a model that is computed for no row in its dtype; in float32 there is no other to be named.
+
+    Raises:
+        Refusal: if a short, the middle and the longest of the rows each fail, and not for want of memory.
+    """
+    if engine.model.dtype == torch.float32:
+        return
+    ordered = sorted(rows, key=length_of)
+    errors = [_error_of(engine, row) for row in (short_one(ordered), ordered[len(ordered) // 2], ordered[-1])]
+    of_dtype = [error for error in errors if isinstance(error, (RuntimeError, TypeError))]
+    if len(of_dtype) < len(errors) or any(map(ran_out_of_memory, of_dtype)):
+        return
+    dtype = str(engine.model.dtype).removeprefix("torch.")
+    raise Refusal(
+        f"A {engine.name} cannot be computed in {dtype} on {engine.device.type}: choose another dtype, such as "
+        f"float32 ({in_short(of_dtype[0])})."
+    ) from of_dtype[0]
+
+
+def _error_of(engine, row: Row) -> Exception | None:
+    """The error with which a model answers a row; None where it answers it."""
+    try:
+        engine.states(engine.inputs([row]))
+    except Exception as error:  # of any make: the model's code may be anybody's
+        return error
+    return None
 
 
 def _exchanged(ids: Sequence[int], places: Sequence[int]) -> tuple[int, ...]:
@@ -274,10 +323,17 @@ def _lone_states(engine, rows: Sequence[Row]) -> tuple[dict[int, torch.Tensor], 
 
     The last, and others shorter than the first: for what padding changes may need some length to show.
     """
-    last, selects, projects = engine.lone_states(engine.inputs([rows[-1]]))
+    last, selects, projects = lone_states(engine, engine.inputs([rows[-1]]))
     shorter = [i for i, row in enumerate(rows[:-1]) if len(rows[-1].ids) < len(row.ids) < len(rows[0].ids)]
     chosen = {shorter[0], shorter[len(shorter) // 2]} if len(rows) > 3 and shorter else set()
     return {len(rows) - 1: last} | {i: _alone(engine, rows[i]) for i in chosen}, selects, projects
+
+
+def lone_states(engine, inputs) -> tuple[torch.Tensor, bool, bool]:
+    """(the states (T, H) of one row, whether its projection may be asked at some places alone, and is its end)."""
+    states, logits = engine.observed(inputs)
+    _, selects, projects = engine.told(inputs, logits[0, :PLACES])
+    return states[0], selects, projects
 
 
 def _alone(engine, row: Row) -> torch.Tensor:
@@ -295,6 +351,11 @@ def _differences(found: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
     found, expected = (tensor.reshape(-1, tensor.shape[-1]) for tensor in (found, expected))
     sizes = expected.norm(dim=-1).clamp(min=torch.finfo(expected.dtype).tiny)
     return (found - expected).norm(dim=-1) / sizes
+
+
+def _all_alike(found: torch.Tensor, expected: torch.Tensor, limit: float) -> bool:
+    """Whether states differ at no place by more than a limit: some models pool the last places, and no others."""
+    return _differences(found, expected).max().item() <= limit
 
 
 def _differ(engine, found: torch.Tensor, expected: torch.Tensor, limit: float) -> bool:

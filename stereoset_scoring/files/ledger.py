@@ -15,6 +15,7 @@ import os
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -27,6 +28,7 @@ NAME = re.compile(r"[0-9a-f]{32}\.jsonl")
 BEGUN = re.compile(rb"[0-9a-f]{0,16}|[0-9a-f]{16} .*")  # a first line that was torn
 
 Identity = Mapping[str, Any]  # ready for JSON
+Record = Mapping[str, Any]  # what a line holds
 Rows = dict[int, list[float]]  # index of a row in its job -> its values in nats
 
 
@@ -57,26 +59,31 @@ class Ledger:
             ValueError: if they are of another run; the message says what differs.
             OSError: if they cannot be read.
         """
-        found: dict[str, Rows] = {config: {} for config in self._identities}
-        described: dict[str, Identity] = {}
-        strangers: list[str] = []
         self.damaged = 0
-        for path in self._files():
-            for record in self._records(path):
-                if "identity" in record:
-                    described[record["of"]] = record["identity"]
-                elif record["of"] not in self._configs:
-                    strangers.append(record["of"])
-                else:
-                    rows = found[self._configs[record["of"]]]
-                    for index, values in record["rows"]:
-                        rows.setdefault(index, values)
-        if strangers:
+        records = list(chain.from_iterable(map(self._records, self._files())))
+        batches = [record for record in records if "rows" in record]
+        self._check_is_ours(batches, {record["of"]: record["identity"] for record in records if "identity" in record})
+        found: dict[str, Rows] = {config: {} for config in self._identities}
+        for batch in batches:
+            rows = found[self._configs[batch["of"]]]
+            for index, values in batch["rows"]:
+                rows.setdefault(index, values)
+        return found
+
+    def _check_is_ours(self, batches: Sequence[Record], described: Mapping[str, Identity]) -> None:
+        """See that what was recorded is of this run.
+
+        Args:
+            batches: the records of rows.
+            described: {digest: the identity that it is of}.
+        """
+        digests = (batch["of"] for batch in batches)
+        other = next((digest for digest in digests if digest not in self._configs), None)
+        if other is not None:
             raise Refusal(
-                f"{self.folder} is the progress of another run ({self._difference(described.get(strangers[0]))}): "
+                f"{self.folder} is the progress of another run ({self._difference(described.get(other))}): "
                 "repeat that run's command to go on with it, give another folder, or set it aside with --restart."
             )
-        return found
 
     def open(self) -> None:
         """Begin a file of this process's own.
@@ -126,7 +133,7 @@ class Ledger:
         """The files of the folder that are named as a ledger names them."""
         return [path for path in sorted(self.folder.glob(f"*{SUFFIX}")) if NAME.fullmatch(path.name)]
 
-    def _records(self, path: Path) -> Iterator[dict[str, Any]]:
+    def _records(self, path: Path) -> Iterator[Record]:
         """The sound records of a file; the others are counted."""
         *lines, rest = path.read_bytes().split(b"\n")
         self.damaged += bool(rest)
@@ -137,7 +144,7 @@ class Ledger:
             else:
                 yield json.loads(text)
 
-    def _write(self, record: Mapping[str, Any]) -> None:
+    def _write(self, record: Record) -> None:
         text = json.dumps(record, separators=(",", ":")).encode()
         line = _checksum(text).encode() + b" " + text + b"\n"
         while line:

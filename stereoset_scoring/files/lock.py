@@ -85,10 +85,10 @@ class Lock:
             return False  # let go of before we had it
         if flocked or made:
             return True
-        self._take_from_the_dead(file)
+        self._clear_abandoned(file)
         return False
 
-    def _take_from_the_dead(self, file: int) -> None:
+    def _clear_abandoned(self, file: int) -> None:
         """Move the file of a process that is gone out of the way. Raises Held, if it is not gone."""
         if not _named_in(file):
             time.sleep(WRITTEN)

@@ -9,6 +9,7 @@ and so on beside them. A further key "partial" says of what part of the data the
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +50,9 @@ def as_predictions(
     """
     for config, by_id in scores.items():
         _check_numbers(name, config, by_id.items())
-    content: dict[str, Any] = {
-        config: [{"id": option, "score": score} for option, score in some.items()] for config, some in scores.items()
-    }
+    content: dict[str, Any] = {}
+    for config, by_id in scores.items():
+        content[config] = [{"id": option, "score": score} for option, score in by_id.items()]
     return content | ({PARTIAL: partial} if partial else {})
 
 
@@ -101,7 +102,7 @@ def align(
     """
     options = all_options = [option_ids(row) for row in rows]
     if partial:
-        scored = [i for i, ids in enumerate(options) if any(option in by_id for option in ids)]
+        scored = [i for i, ids in enumerate(options) if not by_id.keys().isdisjoint(ids)]
         rows, options = [rows[i] for i in scored], [options[i] for i in scored]
     missing = [option for ids in options for option in ids if option not in by_id]
     if missing:
@@ -116,7 +117,7 @@ def align(
             f"{len(extra)} of {len(by_id)} scores belong to no option of these rows, first {extra[0]!r}: "
             "give the split and language that were scored."
         )
-    return rows, [[by_id[option] for option in ids] for ids in options]
+    return rows, [list(map(by_id.__getitem__, ids)) for ids in options]
 
 
 def option_ids(row: Row) -> list[str]:
@@ -131,7 +132,7 @@ def _by_id(path: str | Path, config: str, entries: Any) -> dict[str, float]:
     pairs = [(entry["id"], entry["score"]) for entry in entries]
     by_id = dict(pairs)
     if len(by_id) != len(pairs):
-        doubled = next(option for option, times in Counter(option for option, _ in pairs).items() if times > 1)
+        (doubled, _), *_ = Counter(map(itemgetter(0), pairs)).most_common(1)
         raise Refusal(f"{path}: {config!r} scores option {doubled!r} twice: keep one of the two.")
     _check_numbers(path, config, pairs)
     return by_id

@@ -8,7 +8,7 @@ from typing import Literal
 from stereoset_scoring.methods.method import Method
 from stereoset_scoring.methods.reductions import log_mean_probability, mean_log, total
 from stereoset_scoring.planning.rows import Recipe, Row, Values
-from stereoset_scoring.questions.attribute import filled_context, released_word
+from stereoset_scoring.questions.attribute import attribute_in_text, released_word
 from stereoset_scoring.questions.examples import BLANK, Example, Option
 from stereoset_scoring.questions.tokens import Tokenizer, Tokens
 from stereoset_scoring.refusal import Refusal
@@ -151,7 +151,7 @@ def attribute_tokens(example: Example, option: Option, tokenizer: Tokenizer) -> 
     Raises:
         Refusal: if the attribute has no token.
     """
-    text, (start, end) = filled_context(example, option)
+    text, (start, end) = attribute_in_text(example, option)
     tokens = tokenizer.tokenize(text)
     attribute = tokens.within(start, end)
     if not attribute:

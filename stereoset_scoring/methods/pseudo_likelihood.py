@@ -13,7 +13,7 @@ from stereoset_scoring.methods.masked import attribute_tokens, masked_row, space
 from stereoset_scoring.methods.method import Method
 from stereoset_scoring.methods.reductions import mean_log, total
 from stereoset_scoring.planning.rows import Recipe, Row, Values
-from stereoset_scoring.questions.attribute import filled_context
+from stereoset_scoring.questions.attribute import sentence_of
 from stereoset_scoring.questions.examples import Example, Option
 from stereoset_scoring.questions.tokens import Tokenizer, Tokens
 
@@ -224,7 +224,7 @@ class AULA(AUL):
 def whole_text(example: Example, option: Option) -> str:
     """The text of an option with its context: the context filled, the two joined by a space, or the sentence."""
     if example.task == "intrasentence":
-        return filled_context(example, option)[0]
+        return sentence_of(example, option)
     return f"{example.context} {option.sentence}" if example.context else option.sentence
 
 
@@ -235,6 +235,6 @@ def option_tokens(example: Example, option: Option, tokenizer: Tokenizer) -> tup
     return tokens, positions, tokens.straddling(border)
 
 
-def matcher(first: Tokens, second: Tokens) -> SequenceMatcher:
+def matcher(first: Tokens, second: Tokens) -> SequenceMatcher[str]:
     """difflib's matcher of two token sequences, special tokens included, as released."""
     return SequenceMatcher(None, list(map(str, first.ids)), list(map(str, second.ids)))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from stereoset_scoring.methods.method import Method
 from stereoset_scoring.methods.reductions import only
 from stereoset_scoring.planning.rows import Recipe, Row
-from stereoset_scoring.questions.attribute import filled_context
+from stereoset_scoring.questions.attribute import sentence_of
 from stereoset_scoring.questions.examples import Example, Option
 from stereoset_scoring.questions.tokens import Tokenizer
 
@@ -27,6 +27,6 @@ class Sentiment(Method):
     def _recipe(self, example: Example, option: Option, tokenizer: Tokenizer) -> Recipe:
         text = option.sentence
         if example.task == "intrasentence":
-            text, _ = filled_context(example, option)
+            text = sentence_of(example, option)
         ids, segments = tokenizer.encode(text)
         return Recipe((Row(self.head, ids, ((0, NEGATIVE),), segments),), only)

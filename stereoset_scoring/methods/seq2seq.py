@@ -8,7 +8,7 @@ from stereoset_scoring.methods.masked import AttributeLikelihood, attribute_toke
 from stereoset_scoring.methods.method import Method
 from stereoset_scoring.methods.reductions import log_mean_probability, mean_log, only, share_of_first
 from stereoset_scoring.planning.rows import GREEDY, Recipe, Row
-from stereoset_scoring.questions.attribute import filled_context
+from stereoset_scoring.questions.attribute import attribute_in_text
 from stereoset_scoring.questions.examples import Example, Option
 from stereoset_scoring.questions.tokens import Tokenizer, Tokens
 from stereoset_scoring.refusal import Refusal
@@ -224,7 +224,7 @@ class PrefixLikelihood(Prefix):
         return [self._recipe(example, option, tokenizer) for option in example.options]
 
     def _recipe(self, example: Example, option: Option, tokenizer: Tokenizer) -> Recipe:
-        text, (start, _) = filled_context(example, option)
+        text, (start, _) = attribute_in_text(example, option)
         return self.recipe_of(text[:start].rstrip(), text[start:], tokenizer)
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import chain
 
-from stereoset_scoring.planning.rows import Recipe, Row
+from stereoset_scoring.planning.rows import Input, Recipe, Row
 from stereoset_scoring.planning.units import Unit
 
-Found = Mapping[Row, Mapping[tuple[int, int], float]]  # a row's input -> (position, token) -> ln P
+Found = Mapping[Input, Mapping[tuple[int, int], float]]  # a row's input -> (position, token) -> ln P
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Job:
     @property
     def truncated(self) -> int:
         """Examples whose given context was cut from the left, because the model cannot read it all."""
-        return sum(any(recipe.truncated for recipe in recipes) for recipes in self.recipes)
+        return sum(map(_is_truncated, self.recipes))
 
     @property
     def heads(self) -> tuple[str, ...]:
@@ -125,6 +125,11 @@ def _values_of(row: Row, found: Mapping[tuple[int, int], float]) -> list[float]:
 def _rows_of(recipes: Sequence[Recipe]) -> Iterator[Row]:
     """All rows of the options of an example."""
     return chain.from_iterable(recipe.rows for recipe in recipes)
+
+
+def _is_truncated(recipes: Sequence[Recipe]) -> bool:
+    """Whether the context of an example was cut."""
+    return any(recipe.truncated for recipe in recipes)
 
 
 def _asks_twice(recipes: Sequence[Recipe]) -> bool:

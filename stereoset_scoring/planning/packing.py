@@ -25,48 +25,36 @@ class Pack:
     paths: tuple[tuple[int, ...], ...]
 
 
-class _Tree:
-    """A tree that grows by one token after the other; each distinct beginning stands in it once."""
-
-    def __init__(self) -> None:
-        self.ids: list[int] = []
-        self.positions: list[int] = []
-        self.parents: list[int] = []
-        self._nodes: dict[tuple[int | None, int], int] = {}  # (parent or None, token) -> its index
-
-    def node(self, parent: int | None, token: int) -> int:
-        """The index of a token that follows a parent, or begins a row; it is added where the tree lacks it."""
-        found = self._nodes.setdefault((parent, token), len(self.ids))
-        if found == len(self.ids):
-            self.ids.append(token)
-            self.positions.append(0 if parent is None else self.positions[parent] + 1)
-            self.parents.append(found if parent is None else parent)
-        return found
-
-    def with_paths(self, paths: Iterable[Iterable[int]]) -> Pack:
-        """The tree as a Pack."""
-        return Pack(tuple(self.ids), tuple(self.positions), tuple(self.parents), tuple(map(tuple, paths)))
-
-
 def pack(sequences: Iterable[Sequence[int]]) -> Pack:
-    """The Pack of some rows' ids."""
-    tree, paths = _Tree(), []
+    """The Pack of some rows' ids: each goes along the row before it that it shares most with, and then its own way."""
+    ids: list[int] = []
+    positions: list[int] = []
+    parents: list[int] = []
+    done: list[tuple[Sequence[int], tuple[int, ...]]] = []  # rows with their paths
     for sequence in sequences:
-        path: list[int] = []
-        for token in sequence:
-            path.append(tree.node(path[-1] if path else None, token))
-        paths.append(path)
-    return tree.with_paths(paths)
+        path = _known_beginning(sequence, done)
+        own = range(len(ids), len(ids) + len(sequence) - len(path))
+        if own:
+            ids += sequence[len(path) :]
+            positions += range(len(path), len(sequence))
+            parents += [path[-1] if path else own[0], *own[:-1]]
+        done.append((sequence, (*path, *own)))
+    return Pack(tuple(ids), tuple(positions), tuple(parents), tuple(path for _, path in done))
 
 
-def joined(packs: Sequence[Pack]) -> Pack:
-    """The Pack of all rows of some packs, in order: what `pack` makes of them, without looking at each row again."""
-    if len(packs) == 1:
-        return packs[0]
-    tree, paths = _Tree(), []
-    for one in packs:
-        moved: list[int] = []  # by index in the one, the index in the tree
-        for node, (token, parent) in enumerate(zip(one.ids, one.parents, strict=True)):
-            moved.append(tree.node(None if parent == node else moved[parent], token))
-        paths += [map(moved.__getitem__, path) for path in one.paths]
-    return tree.with_paths(paths)
+def _known_beginning(sequence: Sequence[int], done: Iterable[tuple[Sequence[int], tuple[int, ...]]]) -> tuple[int, ...]:
+    """The path, in a tree, of the longest beginning of a row that other rows have; they come with their paths."""
+    known: tuple[int, ...] = ()
+    for other, path in done:
+        count = _common(sequence, other)
+        if count > len(known):
+            known = path[:count]
+    return known
+
+
+def _common(first: Sequence[int], second: Sequence[int]) -> int:
+    """How many tokens two rows have in common from the beginning."""
+    for count, (one, other) in enumerate(zip(first, second)):  # noqa: B905 - the shorter one ends it
+        if one != other:
+            return count
+    return min(len(first), len(second))

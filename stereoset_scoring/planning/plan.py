@@ -2,12 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple
 
 from stereoset_scoring.planning.batching import by_tokens, in_passes, side_by_side
 from stereoset_scoring.planning.job import Job
-from stereoset_scoring.planning.rows import GREEDY, Recipe, Row
+from stereoset_scoring.planning.rows import GREEDY, Input, Recipe, Row
 from stereoset_scoring.planning.units import Unit, joined_units, unit_of
 
 WIDTH = 128  # tokens up to which trees stand side by side: attention, which looks at all of them, still costs little
@@ -49,14 +49,22 @@ def make_job(
 
 def distinct_rows(recipes: Sequence[Sequence[Recipe]]) -> tuple[list[Row], list[int]]:
     """(the distinct inputs, each a row with all that anybody reads from it; the first example that asks each)."""
-    reads: dict[Row, set[tuple[int, int]]] = defaultdict(set)
-    examples: dict[Row, int] = {}
+    asking: dict[Input, list[Row]] = defaultdict(list)
+    examples: dict[Input, int] = {}
     for i, of_example in enumerate(recipes):
-        for row in (row for recipe in of_example for row in recipe.rows):
-            asked = row.input
-            reads[asked].update(row.reads)
-            examples.setdefault(asked, i)
-    return [replace(asked, reads=tuple(sorted(found))) for asked, found in reads.items()], list(examples.values())
+        for recipe in of_example:
+            for row in recipe.rows:
+                asked = row.input
+                asking[asked].append(row)
+                examples.setdefault(asked, i)
+    return list(map(_together, asking.values())), list(examples.values())
+
+
+def _together(rows: Sequence[Row]) -> Row:
+    """One row for some of equal input, with all that they read."""
+    first = rows[0]
+    reads = first.reads if len(rows) == 1 else chain.from_iterable(row.reads for row in rows)
+    return first.reading(tuple(sorted(set(reads))))
 
 
 def computed_tokens(units: Sequence[Unit]) -> tuple[int, int]:
@@ -68,13 +76,13 @@ def computed_tokens(units: Sequence[Unit]) -> tuple[int, int]:
     if rows[0].decoder is None:
         lengths = [unit.tokens for unit in units]
         return sum(lengths), len(lengths) * max(lengths)
-    encoders = [len(ids) for ids in {row.ids for row in rows}]
+    encoders = list(map(len, {row.ids for row in rows}))
     decoders = [row.decoder_tokens for row in rows]
     return sum(encoders) + sum(decoders), _padded_in_passes(encoders) + _padded_in_passes(decoders)
 
 
 def _padded_in_passes(lengths: Sequence[int]) -> int:
-    return sum(len(some) * max(lengths[i] for i in some) for some in in_passes(lengths))
+    return sum(len(some) * max(map(lengths.__getitem__, some)) for some in in_passes(lengths))
 
 
 def _units_by_kind(
@@ -114,7 +122,7 @@ def _sharing(
 def _side_by_side(units: Sequence[Unit], width: int) -> list[Unit]:
     """Packed units joined to units of about equal size: nothing is padded, and no tree sees another."""
     groups = side_by_side([unit.tokens for unit in units], width)
-    return [joined_units([units[i] for i in group]) for group in groups]
+    return [joined_units(list(map(units.__getitem__, group))) for group in groups]
 
 
 def _kind(row: Row) -> Kind:

@@ -1,9 +1,10 @@
 """The words that methods, engines and runner share: a row, and a recipe. No tensors, no device, no batch."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 
 Values = Sequence[Sequence[float]]
+Input = tuple[Hashable, ...]  # of a row, to compare
 GREEDY = -1
 
 
@@ -53,9 +54,23 @@ class Row:
         return 0 if self.decoder is None else 1 + len(self.decoder)
 
     @property
-    def input(self) -> "Row":
+    def input(self) -> Input:
         """All that decides the model's output: rows with equal inputs are computed once."""
-        return replace(self, reads=(), optional=range(0), following=())
+        return self.head, self.ids, self.segments, self.decoder, self.among, self.weighted, self.query, self.start
+
+    def reading(self, reads: tuple[tuple[int, int], ...]) -> "Row":
+        """An equal input of which this is read, and of which nothing may be left out any more."""
+        return Row(
+            self.head,
+            self.ids,
+            reads,
+            self.segments,
+            self.decoder,
+            self.among,
+            self.weighted,
+            self.query,
+            start=self.start,
+        )
 
     @property
     def whole(self) -> "Row":

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 
-from stereoset_scoring.planning.packing import Pack, joined, pack
+from stereoset_scoring.planning.packing import Pack, pack
 from stereoset_scoring.planning.rows import Row
 
 
@@ -62,6 +62,8 @@ def unit_of(rows: Sequence[Row], indices: Sequence[int] | None = None, packed: b
 
 def joined_units(units: Sequence[Unit]) -> Unit:
     """Packed units as one, their trees side by side."""
+    if len(units) == 1:
+        return units[0]
     rows = chain.from_iterable(unit.rows for unit in units)
     indices = chain.from_iterable(unit.indices for unit in units)
-    return Unit(tuple(rows), tuple(indices), joined([unit.pack for unit in units if unit.pack is not None]))
+    return unit_of(tuple(rows), tuple(indices), packed=True)

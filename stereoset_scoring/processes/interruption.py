@@ -10,8 +10,10 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 RESUME = getattr(os, "EX_TEMPFAIL", 75)  # the exit status that says: start me again, and I go on
 LOOK = 0.5  # seconds between two looks for the launcher
@@ -25,7 +27,7 @@ _state = {"begun": False, "asked": False, "at_work": False}
 class Interrupted(SystemExit):
     """The process was asked to end, and ends with the status RESUME unless somebody holds it back."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__(RESUME)
 
 
@@ -49,13 +51,13 @@ def say() -> None:
 
 
 @contextmanager
-def listening(number=signal.SIGTERM):
+def listening(number: int = signal.SIGTERM) -> Iterator[None]:
     """Inside, a signal, by default the one that SLURM and launchers send, raises Interrupted in the main thread, once.
 
     Afterwards it does what it did before, or nothing if it was sent: then the process is ending already.
     """
 
-    def ask(number, frame):
+    def ask(number: int, frame: FrameType | None) -> None:
         signal.signal(number, signal.SIG_IGN)
         _state["asked"] = True
         if not _state["at_work"]:
@@ -71,7 +73,7 @@ def listening(number=signal.SIGTERM):
 
 
 @contextmanager
-def undisturbed():
+def undisturbed() -> Iterator[None]:
     """Work that is finished first: Interrupted is raised at its end."""
     _state["at_work"] = True
     try:
@@ -82,17 +84,17 @@ def undisturbed():
         raise Interrupted
 
 
-def _end_at_once(number, frame):
+def _end_at_once(number: int, frame: FrameType | None) -> None:
     signal.signal(number, signal.SIG_IGN)
     os.write(2, f"{_words()}\n".encode())  # print may be what was interrupted
     os._exit(RESUME)
 
 
-def _words():
+def _words() -> str:
     return f"{Path(sys.argv[0]).name}: asked to end; the same command goes on from here."
 
 
-def _end_with(parent):
+def _end_with(parent: int) -> None:
     """Ask this process to end when its parent has; end it where it cannot answer, as in a library's call that waits."""
     while os.getppid() == parent:
         time.sleep(LOOK)

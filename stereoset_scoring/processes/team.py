@@ -7,9 +7,11 @@ into. They meet at a store of keys first, where each also counts its heartbeats,
 import os
 import threading
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
+from typing import TypeVar
 
 from accelerate.utils import gather_object
 from torch.distributed import PrefixStore, TCPStore
@@ -17,6 +19,8 @@ from torch.distributed import PrefixStore, TCPStore
 from stereoset_scoring.place import Lost, processes, run_id
 from stereoset_scoring.processes.interruption import Interrupted
 from stereoset_scoring.processes.threads import take_threads
+
+T = TypeVar("T")
 
 BEAT = 1  # seconds between two heartbeats
 SILENCE = 120  # seconds without a heartbeat after which a process is given up
@@ -33,7 +37,7 @@ class Team:
         Lost: if the others are not there in time.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.state = processes()
         self.rank, self.size = self.state.process_index, self.state.num_processes
         self._meetings = 0
@@ -47,15 +51,15 @@ class Team:
             take_threads()
 
     @property
-    def is_main(self):
+    def is_main(self) -> bool:
         """Whether this process writes and prints."""
         return self.rank == 0
 
-    def share(self, batches):
+    def share(self, batches: Sequence[T]) -> Sequence[T]:
         """This process's part of a list that is the same on every process."""
         return batches[self.rank :: self.size]
 
-    def gather(self, thing):
+    def gather(self, thing: T) -> list[T]:
         """What every process brings, by rank; waits for all of them.
 
         Raises:
@@ -66,7 +70,7 @@ class Team:
         self.meet()
         return gather_object([thing])
 
-    def meet(self):
+    def meet(self) -> None:
         """Wait until every process has come as far.
 
         Raises:
@@ -78,7 +82,7 @@ class Team:
             self._wait(f"meeting {self._meetings}", self.size)
 
     @contextmanager
-    def first_of_machine_first(self):
+    def first_of_machine_first(self) -> Iterator[None]:
         """Work that each machine's first process does before its others do it."""
         if self.size == 1:
             yield
@@ -92,7 +96,7 @@ class Team:
         if not local:
             self._arrive(place)
 
-    def look_round(self):
+    def look_round(self) -> None:
         """Every few heartbeats, see that no other process has failed.
 
         Raises:
@@ -101,7 +105,7 @@ class Team:
         if self.size > 1 and time.monotonic() - self._looked > BEAT:
             self._look()
 
-    def leave(self):
+    def leave(self) -> None:
         """End this process's part when all is done; the first process goes last, for the others talk through it."""
         if self.size > 1:
             self._arrive("leaving")
@@ -116,7 +120,7 @@ class Team:
             self._tell(error)
             self._over.set()
 
-    def _tell(self, error):
+    def _tell(self, error: BaseException) -> None:
         try:
             if isinstance(error, Interrupted):
                 self._store.set("asked to end", "")
@@ -126,7 +130,7 @@ class Team:
         except RuntimeError:
             pass  # nobody is left to tell: the store is gone
 
-    def _beat(self, store):
+    def _beat(self, store: PrefixStore) -> None:
         """Count heartbeats, in a thread with a connection of its own."""
         try:
             while not self._over.wait(BEAT):
@@ -134,11 +138,11 @@ class Team:
         except RuntimeError:
             pass  # the store is gone, which the main thread finds out by itself
 
-    def _arrive(self, place):
+    def _arrive(self, place: str) -> None:
         with _lost_store():
             self._store.add(place, 1)
 
-    def _wait(self, place, count):
+    def _wait(self, place: str, count: int) -> None:
         pause = 0.01
         with _lost_store():
             while self._store.add(place, 0) < count:
@@ -146,7 +150,7 @@ class Team:
                 pause = min(2 * pause, BEAT)
                 self.look_round()
 
-    def _look(self):
+    def _look(self) -> None:
         with _lost_store():
             self._looked = time.monotonic()
             if self._store.check(["asked to end"]):
@@ -165,7 +169,7 @@ class Team:
 
 
 @contextmanager
-def _lost_store():
+def _lost_store() -> Iterator[None]:
     try:
         yield
     except Lost:
@@ -174,7 +178,7 @@ def _lost_store():
         raise Lost(f"The process that all others talk through is gone ({str(error).splitlines()[0]}).") from error
 
 
-def _store():
+def _store() -> PrefixStore:
     """A connection to the store through which the processes found each other."""
     where = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
     # Its answers come at once, or its machine is dead.
@@ -182,6 +186,6 @@ def _store():
 
 
 @cache
-def our_team():
+def our_team() -> Team:
     """The Team of this process, the same at every call: two would not meet."""
     return Team()

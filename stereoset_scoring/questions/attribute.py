@@ -3,9 +3,11 @@
 import re
 import string
 from collections.abc import Sequence
+from itertools import takewhile
 
 from stereoset_scoring.questions.examples import BLANK, Example, Option
-from stereoset_scoring.refusal import Refusal
+from stereoset_scoring.questions.spelling import joins
+from stereoset_scoring.refusal import MissingAttribute, Refusal
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
@@ -14,9 +16,63 @@ def aligned_fillers(example: Example, option: Option) -> list[str]:
     """What fills each BLANK of the context, in order.
 
     The stored word where there is one (translations); else the option's sentence is laid over the context,
-    ignoring case: data and sentence often differ in it. A sentence that does not fit the context gives the
-    released word for every BLANK.
+    ignoring case: data and sentence often differ in it.
+
+    Raises:
+        MissingAttribute: if the sentence does not fit the context.
     """
+    fillers = _fillers(example, option)
+    if fillers is None:
+        raise _missing(example, option)
+    return fillers
+
+
+def attribute_in_text(example: Example, option: Option) -> tuple[str, tuple[int, int]]:
+    """A text, and the place of the option's attribute in it: (text, (start, end)).
+
+    Where all options fit the context, it is the context filled, and the first filler's place: see `fill`. Where one
+    does not, as sentences that were translated whole, it is the option's own sentence, and what is left of that between
+    the beginning and the end that all options have in common, in whole words.
+
+    Raises:
+        MissingAttribute: if the options have neither in common, or nothing is left of one; or if there are two BLANKs.
+    """
+    if fits_context(example):
+        return fill(example.context, aligned_fillers(example, option))
+    place = _differing(option.sentence, [one.sentence for one in example.options])
+    if place is None or example.context.count(BLANK) > 1:
+        raise _missing(example, option)
+    return option.sentence, place
+
+
+def sentence_of(example: Example, option: Option) -> str:
+    """The text of an intrasentence option as a whole: the context filled, if all options fit it; else the sentence."""
+    return fill(example.context, aligned_fillers(example, option))[0] if fits_context(example) else option.sentence
+
+
+def fits_context(example: Example) -> bool:
+    """Whether all options are the context with BLANK filled, ignoring case."""
+    return all(_fillers(example, option) is not None for option in example.options)
+
+
+def has_attribute(example: Example) -> bool:
+    """Whether it can be told what stands at BLANK: see `attribute_in_text`."""
+    try:
+        return all(attribute_in_text(example, option) for option in example.options)
+    except MissingAttribute:
+        return False
+
+
+def _missing(example: Example, option: Option) -> MissingAttribute:
+    return MissingAttribute(
+        f"Option {option.id!r} of example {example.id!r} does not fit its context, and what it has in place of {BLANK} "
+        "cannot be told from the other options: mend its sentence, give the option's `word`, or choose a method that "
+        "reads whole sentences."
+    )
+
+
+def _fillers(example: Example, option: Option) -> list[str] | None:
+    """What fills each BLANK of the context; None if the sentence does not fit it."""
     parts = example.context.split(BLANK)
     if option.word is not None:
         return [option.word] * (len(parts) - 1)
@@ -24,7 +80,36 @@ def aligned_fillers(example: Example, option: Option) -> list[str]:
         return [filler]  # most sentences: no pattern is needed
     pattern = "(.+?)".join(map(re.escape, parts))
     fits = re.fullmatch(pattern, option.sentence, re.IGNORECASE | re.DOTALL)
-    return list(fits.groups()) if fits else [released_word(example, option)] * (len(parts) - 1)
+    return list(fits.groups()) if fits else None
+
+
+def _differing(sentence: str, sentences: Sequence[str]) -> tuple[int, int] | None:
+    """The place of what is left of a sentence between the beginning and the end that all have in common.
+
+    None if nothing is left of one of them, or they have no word in common there.
+    """
+    before = _common(sentences)
+    after = _common([one[before:] for one in sentences], backwards=True)
+    shared = sentence[:before] + sentence[len(sentence) - after :]
+    if not all(one[before : len(one) - after].strip() for one in sentences) or not any(map(str.isalnum, shared)):
+        return None
+    filler = sentence[before : len(sentence) - after]
+    start = before + len(filler) - len(filler.lstrip())
+    return start, start + len(filler.strip())
+
+
+def _common(texts: Sequence[str], backwards: bool = False) -> int:
+    """How many characters all texts begin with, ignoring case, such that no text is cut within a word; or end with."""
+    read = [text[::-1] for text in texts] if backwards else texts
+    columns = zip(*(map(str.lower, text) for text in read), strict=False)
+    equal = len(list(takewhile(lambda column: len(set(column)) == 1, columns)))
+    return next(count for count in range(equal, -1, -1) if all(_is_border(text, count, backwards) for text in texts))
+
+
+def _is_border(text: str, count: int, backwards: bool) -> bool:
+    """Whether a text may be cut after so many of its first characters, or before so many of its last."""
+    place = len(text) - count if backwards else count
+    return not 0 < place < len(text) or not joins(text[place - 1], text[place])
 
 
 def _between(text: str, left: str, right: str) -> str:
@@ -53,11 +138,6 @@ def released_word(example: Example, option: Option) -> str:
             "mend its sentence, or give the option's `word`."
         )
     return word
-
-
-def filled_context(example: Example, option: Option) -> tuple[str, tuple[int, int]]:
-    """The context with an option's fillers in it, and the first one's place: (text, (start, end)); see `fill`."""
-    return fill(example.context, aligned_fillers(example, option))
 
 
 def fill(context: str, fillers: Sequence[str]) -> tuple[str, tuple[int, int]]:

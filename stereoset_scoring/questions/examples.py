@@ -7,6 +7,7 @@ from typing import Any
 from stereoset_scoring.refusal import Refusal
 
 BLANK = "BLANK"
+WITHIN, ACROSS, PAIR = "intrasentence", "intersentence", "pairs"  # what methods call the tasks
 GOLD_LABELS = ("anti-stereotype", "stereotype", "unrelated")  # in the order of the data set's ClassLabel
 
 
@@ -35,19 +36,24 @@ class Example:
         options: its options, in the order of the data.
         direction: of a pair, "stereo" or "antistereo": whether its first option demonstrates a stereotype or
             violates one.
+        named: the task, where the data names it, "intrasentence" or "intersentence"; else None.
     """
 
     id: str
     context: str
     options: tuple[Option, ...]
     direction: str = "stereo"
+    named: str | None = None
 
     @property
     def task(self) -> str:
-        """By its context: with a BLANK "intrasentence", without one "intersentence", empty "pairs"."""
+        """As the data names it; else by its context: with a BLANK "intrasentence", without one "intersentence".
+
+        Without a context it is one of "pairs".
+        """
         if not self.context:
-            return "pairs"
-        return "intrasentence" if BLANK in self.context else "intersentence"
+            return PAIR
+        return self.named or (WITHIN if BLANK in self.context else ACROSS)
 
 
 def as_pair(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,14 +78,16 @@ def read_example(row: Mapping[str, Any]) -> Example:
     Args:
         row: a mapping with `id`, `context` and `sentences`; the sentences are either a mapping of lists
             (as `datasets` yields them) or a list of mappings (as in the JSON files), each with `id` and
-            `sentence`, and `word` where there is one.
+            `sentence`, and `word` where there is one. A `task` that is "intrasentence" or "intersentence" is taken at
+            its word, whether or not the context holds BLANK; any other says nothing.
 
     Raises:
-        ValueError: if a field is missing, or a text is empty.
+        ValueError: if a field is missing, a text is empty, or the two sentences of a pair are the same.
     """
     try:
         options = tuple(Option(one["id"], one["sentence"], one.get("word")) for one in options_of(row))
-        example = Example(row["id"], row["context"], options, row.get("direction", "stereo"))
+        named = row.get("task") if row.get("task") in (WITHIN, ACROSS) else None
+        example = Example(row["id"], row["context"], options, row.get("direction", "stereo"), named)
     except KeyError as missing:
         raise Refusal(
             f"Example {row.get('id', '(no id)')!r} has no field {missing}: "
@@ -87,12 +95,28 @@ def read_example(row: Mapping[str, Any]) -> Example:
         ) from None
     if not example.context and len(options) != 2:
         raise Refusal(f"Example {example.id!r} has an empty context and is no pair: give its context.")
+    if example.named == WITHIN and example.context and BLANK not in example.context:
+        raise Refusal(f"Example {example.id!r} is an {WITHIN} one and has no {BLANK} in its context: mend its context.")
     for option in example.options:
         if not option.sentence:
-            raise Refusal(f"Option {option.id!r} of example {example.id!r} has an empty sentence: give its text.")
+            raise Refusal(
+                f"Option {option.id!r} of example {example.id!r} has an empty sentence: give its text, or leave it out "
+                "(--without empty_sentence)."
+            )
         if option.word is not None and not option.word.strip():
             raise Refusal(f"Option {option.id!r} of example {example.id!r} has an empty word: say what fills BLANK.")
+    if example.task == PAIR and len({option.sentence for option in options}) == 1:
+        raise Refusal(
+            f"The two sentences of pair {example.id!r} are the same, and nothing can prefer one: mend one of them, or "
+            "leave it out (--without forced_tie)."
+        )
     return example
+
+
+def read_task(row: Mapping[str, Any]) -> str:
+    """What methods call the task of a row, whatever its options are: see `Example.task`."""
+    named = row.get("task") if row.get("task") in (WITHIN, ACROSS) else None
+    return Example(row["id"], row["context"], (), named=named).task
 
 
 def gold_labels(row: Mapping[str, Any]) -> list[str]:

@@ -10,8 +10,13 @@ import html
 import re
 import unicodedata
 from bisect import bisect_right
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from itertools import pairwise
+
+Piece = str | bytes  # of a vocabulary, with the marks that its tokenizer puts on it
+Span = tuple[int, int]  # (start, end) in a text, in characters
+Fold = Callable[[str], str]  # what of a character is left out or changed
 
 # What marks a piece as the continuation, the end or the beginning of a word.
 MARKS = ("##", "@@", "</w>", "▁", "Ġ")
@@ -28,10 +33,12 @@ _PUNCTUATION = str.maketrans(
 )
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>|([0-9a-f]{2})|<\|byte(\d{1,3})\|>")  # the second is MyT5's
 # Letters of scripts that put no spaces between words are words by themselves.
-_WORD = re.compile(r"[^\W\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]+|\S")
+_UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
+_WORD = re.compile(rf"[^\W{_UNSPACED}]+|\S")
+_SPACED = re.compile(rf"[^{_UNSPACED}]")
 
 
-def spans(text, pieces, unknown=None):
+def spans(text: str, pieces: Sequence[Piece], unknown: str | None = None) -> list[Span] | None:
     """Where each of a text's pieces stands in it.
 
     Args:
@@ -45,13 +52,14 @@ def spans(text, pieces, unknown=None):
     """
     # An unknown piece spells anything: a way may be found too soon, so all must be the same, and no white space is.
     folds = _FOLDS[1:] if unknown in pieces else _FOLDS
-    ways = [way for way in (_way(text, pieces, unknown, fold) for fold in folds) if way is not None]
+    found = [_way(text, pieces, unknown, fold) for fold in folds]
+    ways = [way for way in found if way is not None]
     if not ways or ways[0] == _SEVERAL:
         return None
     return ways[0] if unknown not in pieces or all(way == ways[0] for way in ways) else None
 
 
-def words(text, pieces, places, mark):
+def words(text: str, pieces: Sequence[Piece], places: Sequence[Span], mark: str | None) -> Sequence[int | None]:
     """The number of the word that each piece belongs to; None for pieces of white space alone.
 
     Args:
@@ -70,11 +78,27 @@ def words(text, pieces, places, mark):
     return numbers
 
 
-def mark_of(vocabulary):
+def joins(first: str, second: str) -> bool:
+    """Whether two characters that stand side by side cannot be parted: within a word, or a letter and its mark."""
+    if _is_mark(second):
+        return True
+    return all((_is_mark(one) or one.isalnum()) and _SPACED.match(one) for one in (first, second))
+
+
+def _is_mark(character: str) -> bool:
+    return unicodedata.category(character)[0] == "M"
+
+
+def mark_of(vocabulary: Collection[Piece]) -> str | None:
     """The one of MARKS that most pieces of a vocabulary carry; None if none does."""
-    counts = {mark: sum(len(piece) > len(mark) and _carries(piece, mark) for piece in vocabulary) for mark in MARKS}
-    mark = max(counts, key=counts.get)
+    counts = {mark: _carriers(vocabulary, mark) for mark in MARKS}
+    mark = max(counts, key=counts.__getitem__)
     return mark if counts[mark] else None
+
+
+def _carriers(vocabulary, mark):
+    """How many pieces carry a mark beside something else."""
+    return sum(len(piece) > len(mark) and _carries(piece, mark) for piece in vocabulary)
 
 
 def _carries(piece, mark):
@@ -109,21 +133,22 @@ class _Written:
         owners: the index of the character that each byte comes from.
     """
 
-    def __init__(self, text, fold):
+    def __init__(self, text: str, fold: Fold):
         folded = [_bytes(fold(character)) for character in text]
         self.text, self.content = text, b"".join(folded)
         self.owners = [i for i, some in enumerate(folded) for _ in some]
         self._written = set(self.owners)
 
-    def with_marks(self, end):
+    def with_marks(self, end: int) -> int:
         """A place in the text, or that after the accents there, where the fold leaves them out."""
-        while end < len(self.text) and unicodedata.category(self.text[end])[0] == "M" and end not in self._written:
+        while end < len(self.text) and _is_mark(self.text[end]) and end not in self._written:
             end += 1
         return end
 
-    def ends_of_unknown(self, start):
+    def ends_of_unknown(self, start: int) -> set[int]:
         """Where a piece could end that spells one or more whole characters from a place on, no white space."""
-        ends, first = set(), start
+        ends: set[int] = set()
+        first = start
         if 0 < start < len(self.owners) and self.owners[start] == self.owners[start - 1]:
             return ends
         while start < len(self.owners) and not re.search(r"\s", self.text[self.owners[first] : self.owners[start] + 1]):

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from tokenizers import Tokenizer as Backend
 from transformers import AutoTokenizer
@@ -15,7 +16,7 @@ from stereoset_scoring.refusal import Refusal
 COMMON = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
 
 
-def load_tokenizer(name, config=None, **where):
+def load_tokenizer(name: str | Path, config: Any = None, **where: Any) -> Tokenizer:
     """The Tokenizer of a checkpoint.
 
     Args:

@@ -1,7 +1,7 @@
 """What is asked of a run; no torch."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,8 @@ class Model:
         name: hub id, folder or baseline; None for a tiny model, which is built in the output folder.
         revision, trust_remote_code, next_sentence_head: as `load_scorer` takes them.
         seed: of the random baseline.
+        revisions: branches, tags, commits or folders of checkpoints, each scored after the other, in a folder of its
+            own; empty for the one revision.
     """
 
     name: str | None = None
@@ -24,6 +26,15 @@ class Model:
     trust_remote_code: bool = False
     next_sentence_head: Path | None = None
     seed: int = 0
+    revisions: tuple[str, ...] = ()
+
+    def at(self, revision: str) -> "Model":
+        """One of the revisions: a folder, also one inside the model's own, or a state of it on the hub."""
+        folders = [Path(revision), *([Path(self.name) / revision] if self.name else [])]
+        folder = next((one for one in folders if one.is_dir()), None)
+        if folder is None:
+            return replace(self, revision=revision, revisions=())
+        return replace(self, name=str(folder), revisions=())
 
 
 @dataclass(frozen=True)
@@ -34,11 +45,13 @@ class Questions:
         split: "validation", "test", "sample" or "file".
         limit: how many examples of each task, the first ones; None for all.
         data_file: {"path": …, "sha256": …} of one's own file of examples; None for the published ones.
+        selection: which examples count, in words; None for all.
     """
 
     split: str = "validation"
     limit: int | None = None
     data_file: Mapping[str, str] | None = None
+    selection: str | None = None
 
 
 @dataclass(frozen=True)
@@ -101,6 +114,21 @@ class Asked:
     output: Output
 
     @property
+    def each(self) -> "list[Asked]":
+        """What is asked of each revision, or all of it where there are none."""
+        return [self._at(revision) for revision in self.model.revisions] or [self]
+
+    def _at(self, revision: str) -> "Asked":
+        name = name_of(revision)
+        output = replace(self.output, folder=self.output.folder / name, label=f"{self.output.label} {name}".strip())
+        return replace(self, model=self.model.at(revision), output=output)
+
+    @property
     def folders(self) -> dict[str | None, Path]:
-        """Where each part of the run writes: {preset that is compared: a folder of its own}, or {None: the folder}."""
+        """Where each part of a revision's run writes: {preset that is compared: its folder}, or {None: the folder}."""
         return {name: self.output.folder / (name or "") for name in self.manner.compared or (None,)}
+
+
+def name_of(revision: str) -> str:
+    """What a revision's folder is called: the last word of a branch's name or of a path."""
+    return Path(revision).resolve().name if Path(revision).is_dir() else Path(revision).name

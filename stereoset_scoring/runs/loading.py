@@ -1,19 +1,23 @@
 """The scorers of a run: those of a checkpoint, of a baseline, or of the sample's tiny model."""
 
 import os
+from collections.abc import Mapping
+from pathlib import Path
 
 import torch
 from transformers.utils import logging
 
 from stereoset_scoring.baselines import is_baseline, load_baseline, sentiment_model
+from stereoset_scoring.processes.team import Team
 from stereoset_scoring.refusal import Refusal
-from stereoset_scoring.runs.asked import DEFAULTS, Asked
-from stereoset_scoring.scorer import load_scorer
+from stereoset_scoring.roles import Scores
+from stereoset_scoring.runs.asked import DEFAULTS, Asked, Placement
+from stereoset_scoring.scorer import Scorer, load_scorer
 
 SAMPLE_MODEL = "sample-model"  # in the output folder
 
 
-def load_scorers(asked: Asked, team):
+def load_scorers(asked: Asked, team: Team) -> Mapping[str | None, Scores]:
     """{None: the scorer that is asked for}, or one of the same weights for each preset that is compared.
 
     Raises:
@@ -24,14 +28,16 @@ def load_scorers(asked: Asked, team):
     presets = asked.manner.compared
     if not presets:
         return {None: scorer}
+    if not isinstance(scorer, Scorer):
+        raise Refusal(f"{asked.model.name} is a baseline, and has no presets to compare: score it as it is.")
     return {name: scorer.with_preset(None if name == DEFAULTS else name) for name in presets}
 
 
-def _load(asked, team):
+def _load(asked: Asked, team: Team) -> Scores:
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     name, sentiment = asked.model.name, sentiment_model(asked.model.name)
-    if is_baseline(name) and not sentiment:
+    if name is not None and is_baseline(name) and not sentiment:
         return load_baseline(name, asked.model.seed)
     _check_placement(asked.placement)
     spread = asked.placement.device_map or asked.placement.gpus_per_model
@@ -48,14 +54,14 @@ def _load(asked, team):
     )
 
 
-def _check_placement(placement):
+def _check_placement(placement: Placement) -> None:
     """See that several processes do not spread their models over the same GPUs."""
     together = int(os.environ.get("LOCAL_WORLD_SIZE", 1)) > 1
     if placement.device_map and not placement.gpus_per_model and together and torch.cuda.is_available():
         raise Refusal("Every process would spread its model over the same GPUs: give --gpus-per-model.")
 
 
-def _sample_model(asked, team):
+def _sample_model(asked: Asked, team: Team) -> Path:
     """The folder of the tiny model, built by the first process of each machine."""
     from stereoset_scoring.sample import build_model  # here, for it imports a model's code
 

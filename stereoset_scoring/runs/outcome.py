@@ -1,7 +1,7 @@
 """What a run leaves: its files, written together, and what is told of them; and finding them again."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp
 from pathlib import Path
@@ -19,12 +19,15 @@ from stereoset_scoring.files.predictions import as_predictions, option_ids
 from stereoset_scoring.files.store import read_json
 from stereoset_scoring.processes.interruption import undisturbed
 from stereoset_scoring.refusal import Refusal
+from stereoset_scoring.roles import Rows
 from stereoset_scoring.runs.asked import Output
 from stereoset_scoring.runs.plan import Plan
-from stereoset_scoring.runs.record import signature
+from stereoset_scoring.runs.record import Record, Scores, signature
 
 Results = Mapping[str, Any]
-Judge = Callable[[Mapping[str, Any], Mapping[str, Any]], tuple[Results, list]]
+Part = tuple[list[Mapping[str, Any]], list[list[float]]]  # rows of a data set, scores[i][j] of option j of row i
+Scored = Mapping[str, Part]  # by the name of its config
+Judge = Callable[[Scored, Record], tuple[Results, Sequence[Mapping[str, str]]]]
 
 
 @dataclass(frozen=True)
@@ -42,14 +45,14 @@ class Outcome:
     signature: str
 
 
-def save(folder: Path, plan: Plan, record: dict[str, Any], scores, judge: Judge) -> Outcome:
+def save(folder: Path, plan: Plan, record: dict[str, Any], scores: Scored, judge: Judge) -> Outcome:
     """Judge the scores and write scores.json, results.json and run.json.
 
     Args:
         folder: where they go.
         plan: of the run.
         record: of the run, complete but for the alarms.
-        scores: {config: (rows, scores[i][j] of option j of row i)}.
+        scores: of each data set, with the rows that they are of.
         judge: from the scores and the record to (results, alarms).
 
     Raises:
@@ -80,7 +83,7 @@ def find_finished(folder: Path, plan: Plan, output: Output) -> Outcome | None:
         )
     record = read_record(folder)
     there, here = record.get("identity"), _identity(plan, output.scale)
-    if there != here or (record.get("left_out") and not output.keep_going):
+    if there != here or (not output.keep_going and record.get("left_out", {}) != plan.left_out):
         raise Refusal(
             f"{folder} holds another finished run ({_difference(there, here)}): "
             "give another folder, or set it aside with --restart."
@@ -89,12 +92,12 @@ def find_finished(folder: Path, plan: Plan, output: Output) -> Outcome | None:
     return Outcome(record, found["results"], found["signature"])
 
 
-def _identity(plan, scale):
+def _identity(plan: Plan, scale: str) -> dict[str, Any]:
     """All that the files of a run depend on, beside the machine; as a file of JSON gives it back."""
     return json.loads(json.dumps({"tasks": plan.identities, "unscored": sorted(plan.unscored), "scale": scale}))
 
 
-def _difference(there, here):
+def _difference(there: Any, here: Mapping[str, Any]) -> str:
     """In what two runs differ, in words."""
     if not isinstance(there, Mapping):
         return "of an earlier version"
@@ -107,13 +110,13 @@ def _difference(there, here):
     return difference(theirs[differing], ours[differing]) if differing else difference(there, here)
 
 
-def _by_option(scores, scale):
+def _by_option(scores: Scored, scale: str) -> dict[str, dict[str, float]]:
     """{config: {option id: score}} on a scale, of {config: (rows, scores)}."""
-    convert = exp if scale == "probability" else float
+    convert: Callable[[float], float] = exp if scale == "probability" else float
     return {config: dict(_options(rows, of_rows, convert)) for config, (rows, of_rows) in scores.items()}
 
 
-def _options(rows, scores, convert):
+def _options(rows: Rows, scores: Scores, convert: Callable[[float], float]) -> Iterator[tuple[str, float]]:
     for row, of_row in zip(rows, scores, strict=True):
         for option, score in zip(option_ids(row), of_row, strict=True):
             yield option, convert(score)

@@ -1,14 +1,17 @@
 """One scorer's part of a run, in a folder of its own: gone on with, computed, written; or found finished."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from stereoset_scoring.files.ledger import Ledger
+from stereoset_scoring.processes.team import Team
 from stereoset_scoring.reading import Unreadable, read_everywhere, rows_to_read
-from stereoset_scoring.runs.outcome import Judge, Outcome, find_finished, save
+from stereoset_scoring.runs.asked import Asked
+from stereoset_scoring.runs.outcome import Judge, Outcome, Scored, find_finished, save
 from stereoset_scoring.runs.plan import Plan
 from stereoset_scoring.runs.record import task_record
 
@@ -47,7 +50,7 @@ class Part:
         Refusal: if the folder holds another run.
     """
 
-    def __init__(self, asked, team, plan: Plan, folder, listener: Listener):
+    def __init__(self, asked: Asked, team: Team, plan: Plan, folder: Path, listener: Listener):
         self._asked, self._team, self._plan, self._folder, self._listener = asked, team, plan, folder, listener
         self._ledger = Ledger(folder / PROGRESS, plan.identities)
         self._known = self._ledger.read()
@@ -60,27 +63,27 @@ class Part:
         if self._team.is_main:
             self._listener.began(self._plan)
         outcome = self._finished or self._compute(judge)
-        if self._team.is_main:
+        if outcome is not None and self._team.is_main:
             self._listener.ended(outcome)
         self._team.meet()  # nothing is removed before it is written
         with self._team.first_of_machine_first():
             self._ledger.remove()
         return outcome
 
-    def _find_finished(self):
+    def _find_finished(self) -> Outcome | None:
         """What a run of the same thing has left in the folder; what one was still writing does not count."""
         found = None if any(self._known.values()) else find_finished(self._folder, self._plan, self._asked.output)
         if found:
             self._listener.note(f"{self._folder} holds this run, finished: nothing is computed. (Anew: --restart.)")
         return found
 
-    def _compute(self, judge):
+    def _compute(self, judge: Judge) -> Outcome | None:
         self._go_on()
         with self._counting() as tick:
             scores = {config: self._read(config, tick) for config in self._plan.jobs}
         return save(self._folder, self._plan, self._record(scores), scores, judge) if self._team.is_main else None
 
-    def _go_on(self):
+    def _go_on(self) -> None:
         """Start from what earlier runs have computed; from now on the ledger takes more."""
         self._team.meet()  # nobody writes while another one reads
         self._ledger.open()
@@ -92,14 +95,14 @@ class Part:
                 f"{self._ledger.damaged} lines in {self._ledger.folder} were torn or damaged and do not count."
             )
 
-    def _counting(self):
+    def _counting(self) -> AbstractContextManager[Callable[[int], Any]]:
         """Progress over all data sets, in the main process and for its own share."""
         if not self._team.is_main:
             return nullcontext(lambda rows: None)
         jobs = self._plan.jobs.items()
         return self._listener.progress(sum(rows_to_read(self._team, job, self._known[config]) for config, job in jobs))
 
-    def _read(self, config, tick):
+    def _read(self, config: str, tick: Callable[[int], Any]) -> tuple[list[Mapping[str, Any]], list[list[float]]]:
         """(rows, scores) of a data set, without the examples that are left out."""
         job, rows = self._plan.jobs[config], self._plan.data[config]
         values, failures = read_everywhere(
@@ -119,7 +122,7 @@ class Part:
         kept = [row for i, row in enumerate(rows) if i not in unscored]
         return kept, [of_row for of_row in job.scores(values, unscored) if of_row is not None]
 
-    def _record(self, scores):
+    def _record(self, scores: Scored) -> dict[str, Any]:
         """The record, now that it is known what was scored."""
         plan = self._plan
         tasks = {
@@ -135,9 +138,10 @@ class Part:
         }
         return plan.record | {"tasks": tasks, "partial": self._partial(), "left_out": self._left_out}
 
-    def _partial(self):
+    def _partial(self) -> str | None:
         """What part of the data is scored, in words; None for all of it."""
         limit = self._asked.questions.limit
         parts = [f"first {limit} examples of each task"] if limit else []
+        parts += [self._asked.questions.selection] if self._asked.questions.selection else []
         parts += [f"{len(some)} of {config} left out" for config, some in self._left_out.items()]
         return ", ".join(parts) or None

@@ -4,28 +4,39 @@ import hashlib
 import json
 import math
 import platform
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from itertools import combinations
+from itertools import combinations, starmap
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import stereoset_scoring
 from stereoset_scoring import __version__
 from stereoset_scoring.methods.causal import CausalMethod
 from stereoset_scoring.methods.registry import changed_options
+from stereoset_scoring.planning.job import Job
 from stereoset_scoring.questions.configs import split_config
 from stereoset_scoring.questions.examples import options_of, read_example
+from stereoset_scoring.questions.tokens import Tokenizer
+from stereoset_scoring.roles import Named, Origin, Rows
+
+if TYPE_CHECKING:  # it imports torch, which takes seconds
+    from stereoset_scoring.checkpoints.heads import Head
+
+Record = Mapping[str, Any]
+Scores = Sequence[Sequence[float]]  # scores[i][j] of option j of row i
 
 NEAR = 1e-4  # nats: what batch, padding or machine may move a float32 score by
 SETTINGS = ("configuration", "trained_head", "code_sha256", "attention", "compiled", "quantization")  # of a head
 PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate")
 
 
-def model_record(source, heads):
+def model_record(source: Origin, heads: Iterable[str]) -> dict[str, Any]:
     """What was asked: name, commit, kind, and of each head the weights' fingerprint, settings and loading report.
 
     Args:
-        source: a Checkpoint or ModelInMemory.
+        source: where scores come from.
         heads: names of the heads that were asked.
     """
     return {
@@ -34,58 +45,62 @@ def model_record(source, heads):
         "commit": source.commit,
         "family": source.family,
         "next_sentence_head": source.next_sentence_head,
-        "chat_template": source.family == "causal" and has_chat_template(source.tokenizer),  # there, and never used
-        "heads": {
-            kind: {
-                "architecture": type(head.engine.model).__name__,
-                "dtype": str(head.engine.model.dtype).removeprefix("torch."),
-                "weights_sha256": head.fingerprint,
-                **head.settings,
-                "devices": devices(head.engine.model),
-                "quantization": quantization(head.engine.model),
-                "shared_prefixes": head.engine.shares_prefixes,
-                "missing": list(head.missing),
-                "unexpected": list(head.unexpected),
-            }
-            for kind, head in ((kind, source.head(kind)) for kind in heads)
-        },
+        "chat_template": source.family == "causal" and _has_chat_template(source.tokenizer),  # there, and never used
+        "heads": {name: _head_record(source.head(name)) for name in heads},
     }
 
 
-def has_chat_template(tokenizer):
-    """Whether a Tokenizer knows how chats are written for its model."""
-    return bool(getattr(tokenizer.hub, "chat_template", None))
+def _head_record(head: "Head") -> dict[str, Any]:
+    """What was loaded of one head, and how."""
+    model = head.engine.model
+    return {
+        "architecture": type(model).__name__,
+        "dtype": str(model.dtype).removeprefix("torch."),
+        "weights_sha256": head.fingerprint,
+        **head.settings,
+        "devices": devices(model),
+        "quantization": quantization(model),
+        "shared_prefixes": head.engine.shares_prefixes,
+        "missing": list(head.missing),
+        "unexpected": list(head.unexpected),
+    }
 
 
-def devices(model):
+def _has_chat_template(tokenizer: Tokenizer | None) -> bool:
+    return tokenizer is not None and tokenizer.has_chat_template
+
+
+def devices(model: Any) -> list[str]:
     """Names of the devices that a model lies on, "disk" among them."""
     spread = getattr(model, "hf_device_map", {}).values()
-    return sorted({str(one) for one in spread or (parameter.device for parameter in model.parameters())})
+    return sorted(set(map(str, spread or [parameter.device for parameter in model.parameters()])))
 
 
-def quantization(model):
+def quantization(model: Any) -> str | None:
     """The name of the method by which a model's weights are quantized; None where they are not."""
     config = getattr(model.config, "quantization_config", None)
     name = config.get("quant_method") if isinstance(config, dict) else getattr(config, "quant_method", None)
     return name and str(getattr(name, "value", name))
 
 
-def beginning_record(method, source):
-    """What a causal method conditions the first token on: where it comes from, its text and how; None for others.
-
-    Args:
-        method: a method.
-        source: the Checkpoint or ModelInMemory that it asks.
-    """
-    if not isinstance(method, CausalMethod):
-        return None
+def beginning_record(method: Named, source: Origin) -> dict[str, Any] | None:
+    """What a causal method conditions the first token on: where it comes from, its text and how; None for others."""
     tokenizer = source.tokenizer
+    if not isinstance(method, CausalMethod) or tokenizer is None:
+        return None
     ids, bos = method.beginning(tokenizer)
     origin = tokenizer.beginning.origin if method.bos_text is None else "bos_text"
     return {"origin": origin, "text": tokenizer.decode(ids) if ids else "", "bos": bos}
 
 
-def task_record(method, rows, job, scores, tokenizer=None, fallback=None):
+def task_record(
+    method: Named,
+    rows: Rows,
+    job: Job,
+    scores: Scores,
+    tokenizer: Tokenizer | None = None,
+    fallback: str | None = None,
+) -> dict[str, Any]:
     """What was computed for one data set: method, data, counts.
 
     Args:
@@ -118,18 +133,13 @@ def task_record(method, rows, job, scores, tokenizer=None, fallback=None):
     }
 
 
-def unknown_tokens(rows, tokenizer):
-    """(how many tokens of the options' sentences stand for anything unknown, of how many).
-
-    Args:
-        rows: rows of the data set.
-        tokenizer: a Tokenizer.
-    """
+def unknown_tokens(rows: Rows, tokenizer: Tokenizer) -> tuple[int, int]:
+    """(how many tokens of the options' sentences stand for anything unknown, of how many)."""
     ids = [token for row in rows for option in options_of(row) for token in tokenizer.encode_bare(option["sentence"])]
     return ids.count(tokenizer.hub.unk_token_id), len(ids)
 
 
-def identity(record, method, rows, job):
+def identity(record: Record, method: Named, rows: Rows, job: Job) -> dict[str, Any]:
     """All that the values of a job's rows depend on, beside the machine: what may go on with them must have it all.
 
     Left out is what moves the last digits and may be otherwise on the next machine: devices, threads, processes, the
@@ -140,14 +150,14 @@ def identity(record, method, rows, job):
         method, rows, job: as `task_record`.
     """
     model = record["model"]
-    heads = {kind: model["heads"][kind] for kind in sorted({row.head for row in job.rows})}
+    heads = {name: model["heads"][name] for name in sorted(job.heads)}
     return {
         "model": model["name"] if model["commit"] else None,  # a folder may be elsewhere on another machine
         "revision": model["commit"],
         "dtype": ", ".join(head["dtype"] for head in heads.values()),
         "float32": record["float32_matmul_precision"],
         "weights": ", ".join(head["weights_sha256"] for head in heads.values()),
-        **{f"{kind} head": {name: head[name] for name in SETTINGS} for kind, head in heads.items()},
+        **{f"{name} head": _chosen(head, SETTINGS) for name, head in heads.items()},
         "method": method.name,
         "options": changed_options(method),
         "data": data_sha256(rows),
@@ -158,7 +168,7 @@ def identity(record, method, rows, job):
 
 
 @cache
-def code_sha256():
+def code_sha256() -> str:
     """sha256, as hex, over the source of this package."""
     digest = hashlib.sha256()
     package = Path(stereoset_scoring.__file__).parent
@@ -167,7 +177,7 @@ def code_sha256():
     return digest.hexdigest()
 
 
-def data_sha256(rows):
+def data_sha256(rows: Rows) -> str:
     """sha256, as hex, over ids and texts of the rows: equal for equal questions, whatever file they came from."""
     digest = hashlib.sha256()
     for row in rows:
@@ -177,9 +187,9 @@ def data_sha256(rows):
     return digest.hexdigest()
 
 
-def versions():
+def versions() -> dict[str, str | None]:
     """Versions of Python and of the packages that the numbers may depend on."""
-    found = {"python": platform.python_version(), "stereoset": __version__}
+    found: dict[str, str | None] = {"python": platform.python_version(), "stereoset": __version__}
     for package in PACKAGES:
         try:
             found[package] = version(package)
@@ -188,7 +198,7 @@ def versions():
     return found
 
 
-def signature(record):
+def signature(record: Record) -> str:
     """What to print beside the numbers, in sacreBLEU's manner.
 
     Args:
@@ -214,6 +224,10 @@ def signature(record):
     return "|".join(f"{name}:{value}" for name, value in parts.items() if value is not None)
 
 
-def _count(scores, condition):
+def _chosen(mapping: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    return {name: mapping[name] for name in names}
+
+
+def _count(scores: Scores, condition: Callable[[float, float], bool]) -> int:
     """How many examples have two options whose scores meet a condition."""
-    return sum(any(condition(a, b) for a, b in combinations(options, 2)) for options in scores)
+    return sum(any(starmap(condition, combinations(options, 2))) for options in scores)

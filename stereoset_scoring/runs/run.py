@@ -1,20 +1,23 @@
 """A run, on one process or many: from what is asked to the files of each scorer."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, nullcontext
+from itertools import chain
+from pathlib import Path
 
 from stereoset_scoring.files.finished import set_files_aside
 from stereoset_scoring.files.ledger import check_place, set_aside
 from stereoset_scoring.files.store import claimed
-from stereoset_scoring.processes.team import our_team
+from stereoset_scoring.processes.team import Team, our_team
+from stereoset_scoring.roles import Rows
 from stereoset_scoring.runs.asked import Asked
 from stereoset_scoring.runs.loading import load_scorers
 from stereoset_scoring.runs.outcome import Judge, Outcome
 from stereoset_scoring.runs.part import PROGRESS, Listener, Part
-from stereoset_scoring.runs.plan import make_plan
+from stereoset_scoring.runs.plan import Plan, Questions, make_plan
 
 
-def run(asked: Asked, load_data: Callable[[], Mapping[str, list]], judge: Judge, listener: Listener) -> list[Outcome]:
+def run(asked: Asked, load_data: Callable[[], Mapping[str, Rows]], judge: Judge, listener: Listener) -> list[Outcome]:
     """Score data as asked and write the files; this process's part of it, from start to end.
 
     If it fails, the other processes are told.
@@ -37,7 +40,7 @@ def run(asked: Asked, load_data: Callable[[], Mapping[str, list]], judge: Judge,
     team = our_team()
     try:
         with ExitStack() as stack:
-            for folder in asked.folders.values():
+            for folder in chain.from_iterable(one.folders.values() for one in asked.each):
                 stack.enter_context(claimed(folder) if team.is_main else nullcontext())
                 check_place(folder / PROGRESS)
             outcomes = _score(asked, team, load_data, judge, listener)
@@ -48,20 +51,34 @@ def run(asked: Asked, load_data: Callable[[], Mapping[str, list]], judge: Judge,
     return outcomes
 
 
-def _score(asked, team, load_data, judge, listener):
-    """Data, scorers and plans; then what each of them asks for. What can be refused is, before anything is computed."""
+def _score(
+    asked: Asked, team: Team, load_data: Callable[[], Mapping[str, Rows]], judge: Judge, listener: Listener
+) -> list[Outcome]:
+    """Data once; then each revision, the questions of one being those of the next where both ask alike."""
     with team.first_of_machine_first():
         data = load_data()
-    scorers = load_scorers(asked, team)
-    plans = {name: make_plan(asked, team, scorer, data) for name, scorer in scorers.items()}
+    outcomes: list[Outcome] = []
+    before: Questions | None = (None, {}) if asked.model.revisions else None
+    for one in asked.each:
+        plans = {name: make_plan(one, team, scorer, data, before) for name, scorer in load_scorers(one, team).items()}
+        before = before and next(iter(plans.values())).questions
+        outcomes += _score_planned(one, team, plans, judge, listener)
+        del plans  # and with them the weights, before the next ones are loaded
+    return outcomes if team.is_main else []
+
+
+def _score_planned(
+    asked: Asked, team: Team, plans: Mapping[str | None, Plan], judge: Judge, listener: Listener
+) -> list[Outcome]:
+    """The scorers' parts. What can be refused is, before anything is computed."""
     if asked.output.restart:
         _begin_anew(team, asked.folders.values(), listener)
     parts = [Part(asked, team, plan, asked.folders[name], listener) for name, plan in plans.items()]
     outcomes = [part.run(judge) for part in parts]
-    return outcomes if team.is_main else []
+    return [outcome for outcome in outcomes if outcome is not None]
 
 
-def _begin_anew(team, folders, listener):
+def _begin_anew(team: Team, folders: Iterable[Path], listener: Listener) -> None:
     """Set aside what earlier runs have left: progress on every machine, files where there are some."""
     with team.first_of_machine_first():
         for folder in folders:

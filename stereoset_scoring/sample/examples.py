@@ -2,9 +2,10 @@
 
 import json
 from importlib.resources import files
+from typing import Any
 
 
-def load_sample(task):
+def load_sample(task: str) -> list[dict[str, Any]]:
     """The sample's examples of a task, as rows in the layout of StereoSet's JSON file.
 
     Args:

@@ -3,7 +3,10 @@
 It has seen the examples that it is asked about, so its figures say that the machinery works and nothing else.
 """
 
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
@@ -17,7 +20,7 @@ STEPS = 40
 LEARNING_RATE = 5e-3
 
 
-def build_model(folder, seed=0):
+def build_model(folder: str | Path, seed: int = 0) -> None:
     """Train the sample's model and save it with its tokenizer, as a checkpoint like any other.
 
     The caller's random state, gradient mode and threads stay as they are.
@@ -34,7 +37,7 @@ def build_model(folder, seed=0):
 
 
 @contextmanager
-def one_thread():
+def one_thread() -> Iterator[None]:
     """One thread for torch, then as many as before: tensors this small gain nothing from more.
 
     More would wait for each other where the machine is busy, and round differently where it has more cores.
@@ -47,13 +50,15 @@ def one_thread():
         torch.set_num_threads(threads)
 
 
-def every_text():
+def every_text() -> list[str]:
     """Contexts and options of both tasks, the unrelated ones included."""
-    rows = [row for task in CONTEXT_TASKS for row in load_sample(task)]
-    return [text for row in rows for text in (row["context"], *(one["sentence"] for one in row["sentences"]))]
+    texts: list[str] = []
+    for row in chain.from_iterable(map(load_sample, CONTEXT_TASKS)):
+        texts += [row["context"], *(one["sentence"] for one in row["sentences"])]
+    return texts
 
 
-def meaningful_texts():
+def meaningful_texts() -> list[str]:
     """What the model learns: stereotypes and anti-stereotypes alike, in intersentence after their context."""
     return [
         f"{row['context']} {one['sentence']}" if task == "intersentence" else one["sentence"]
@@ -64,7 +69,7 @@ def meaningful_texts():
     ]
 
 
-def make_tokenizer(texts):
+def make_tokenizer(texts: Iterable[str]) -> PreTrainedTokenizerFast:
     """A byte-level BPE learnt from texts: it can spell anything, and puts BOS before every text."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -80,7 +85,7 @@ def make_tokenizer(texts):
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token=BOS, eos_token=BOS, pad_token=BOS)
 
 
-def make_model(tokenizer, seed):
+def make_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> GPT2LMHeadModel:
     """An untrained GPT-2 of about 0.1 million weights."""
     config = GPT2Config(
         vocab_size=len(tokenizer),
@@ -100,7 +105,7 @@ def make_model(tokenizer, seed):
 
 
 @torch.enable_grad()
-def train(model, tokenizer, texts):
+def train(model: GPT2LMHeadModel, tokenizer: PreTrainedTokenizerFast, texts: list[str]) -> GPT2LMHeadModel:
     """The model after STEPS steps, each on all texts at once."""
     batch = tokenizer(texts, padding=True, padding_side="right", return_tensors="pt")
     labels = batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)

@@ -65,6 +65,7 @@ def test_both_sides_compute_the_same(benchmarks, name):
 
 
 def test_the_profile_names_operators_and_planning(run_quick):
-    printed = run_quick("profile_scoring.py", "--examples", "2")
+    # All of them: which take most of a tiny model's time is a matter of chance.
+    printed = run_quick("profile_scoring.py", "--examples", "2", "--top", "1000")
     assert "| `addmm` |" in printed
     assert "| `plan` |" in printed

@@ -7,7 +7,9 @@ import pytest
 import yaml
 
 from stereoset_dataset import Stereoset
-from stereoset_dataset.upstream import CROWS_PAIRS, TEST, TRANSLATIONS, VALIDATION
+from stereoset_dataset.card import LANGUAGES, count, filled
+from stereoset_dataset.quality import FLAGS
+from stereoset_dataset.upstream import TEST
 
 
 @pytest.fixture(scope="module")
@@ -26,9 +28,9 @@ def counted_by_the_card(card):
     for line in card.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if cells[:2] == ["config", "split"]:
-            columns = cells[2:]
-        elif cells[0] in Stereoset.builder_configs and len(cells) == len(columns) + 2:
-            numbers = [int(cell.replace(",", "")) for cell in cells[2:]]
+            columns = cells[3:]
+        elif cells[0] in Stereoset.builder_configs and len(cells) == len(columns) + 3:
+            numbers = [int(cell.replace(",", "")) for cell in cells[3:]]
             counts[cells[0], cells[1]] = dict(zip(columns, numbers, strict=True))
     return counts
 
@@ -42,6 +44,19 @@ def test_the_tables_count_what_is_in_the_rows(card, prepared):
     assert counted_by_the_card(card) == recounted
 
 
+def test_the_generated_parts_are_those_that_the_rows_make(card, prepared):
+    rows = {(config, split): some for config, splits in prepared.items() for split, some in splits.items()}
+    splits = [(name, split) for name, config in Stereoset.builder_configs.items() for split in config.sources]
+    assert filled(card, count(rows, "bias_type"), count(rows, "flags"), splits) == card  # stereoset export card
+
+
+def test_flags_are_of_fixed_words_and_languages_have_names(prepared):
+    columns = [rows["flags"] for splits in prepared.values() for rows in splits.values()]
+    found = {flag for column in columns for flags in column for flag in flags}
+    assert found == set(FLAGS)
+    assert set(LANGUAGES) == {config.language for config in Stereoset.builder_configs.values()}
+
+
 def test_the_header_lists_every_config_and_split(header):
     listed = {entry["config_name"]: [file["split"] for file in entry["data_files"]] for entry in header["configs"]}
     assert listed == {name: list(config.sources) for name, config in Stereoset.builder_configs.items()}
@@ -50,10 +65,10 @@ def test_the_header_lists_every_config_and_split(header):
 
 
 def test_the_sources_are_the_pinned_ones(card):
-    for file in (VALIDATION, TEST, CROWS_PAIRS, *TRANSLATIONS.values()):
+    for file in [file for config in Stereoset.builder_configs.values() for file in config.files]:
         assert re.search(rf"\[{file.repository}\]\(https://github\.com/{file.repository}\) \| {file.commit} \|", card)
-    for task, count in TEST.examples.items():
-        assert f"{count:,} ({task})" in card
+    for task, number in TEST.examples.items():
+        assert f"{number:,} ({task})" in card
 
 
 def test_every_field_is_explained(card):
@@ -71,6 +86,6 @@ def test_every_field_is_explained(card):
 def test_the_snippets_run(card, prepared, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     snippets = re.findall(r"```python\n(.*?)```", card, flags=re.DOTALL)
-    assert len(snippets) == 3
+    assert len(snippets) == 4
     for snippet in snippets:
         exec(compile(snippet, "README.md", "exec"), {})

@@ -8,6 +8,7 @@ import datasets
 import pytest
 
 from stereoset_dataset import Stereoset
+from stereoset_dataset.stereoset_dataset import VERSION
 from stereoset_dataset.upstream import CROWS_PAIRS, TEST, TRANSLATIONS, VALIDATION, git_blob_sum
 
 REAL_FILES = [VALIDATION, CROWS_PAIRS, *TRANSLATIONS.values()]
@@ -70,7 +71,7 @@ def test_the_cache_is_the_same_wherever_the_files_come_from(tmp_path):
         Stereoset(config_name="intrasentence", hash="code", cache_dir=tmp_path, data_dir=data_dir).cache_dir
         for data_dir in (None, "mirror", tmp_path)
     }
-    assert folders == {str(tmp_path / "stereoset_dataset" / "intrasentence" / "1.0.0" / "code")}
+    assert folders == {str(tmp_path / "stereoset_dataset" / "intrasentence" / VERSION / "code")}
 
 
 @pytest.fixture

@@ -12,6 +12,9 @@ from stereoset_dataset.parsing import as_row, stereoset_examples
 
 TASKS = ("intrasentence", "intersentence")
 LANGUAGES = ("de", "es", "fr", "tr")
+GENDER = [f"crows_pairs_gender_{language}" for language in ("ar", "de", "en", "fi", "fr", "id", "ko", "th", "vi", "zh")]
+PAIRS = ["crows_pairs", "crows_pairs_en_revised", "crows_pairs_fr", "crows_pairs_nl", *GENDER]
+PORTUGUESE = [f"{task}_pt" for task in TASKS]
 TRANSLATED = [f"{task}_{language}" for task in TASKS for language in LANGUAGES]
 
 # As documented on the card of McGill-NLP/stereoset.
@@ -25,23 +28,32 @@ OPTION = {
     "gold_label": GOLD_LABEL,
 }
 EXAMPLE = {"id": TEXT, "target": TEXT, "bias_type": TEXT, "context": TEXT}
+FLAGS = {"flags": datasets.Sequence(TEXT)}
+QUALITY = {"task": TEXT, "agreement": datasets.Value("int32"), **FLAGS}
 
 
 @pytest.mark.parametrize(
     ("configs", "columns"),
     [
-        (TASKS, {**EXAMPLE, "sentences": datasets.Sequence(OPTION)}),
+        ((*TASKS, *PORTUGUESE), {**EXAMPLE, "sentences": datasets.Sequence(OPTION), **QUALITY}),
         (
             [name for name in TRANSLATED if name.startswith("intrasentence")],
-            {**EXAMPLE, "sentences": datasets.Sequence({**OPTION, "word": TEXT}), "target_translated": TEXT},
+            {**EXAMPLE, "sentences": datasets.Sequence({**OPTION, "word": TEXT}), "target_translated": TEXT, **QUALITY},
         ),
         (
             [name for name in TRANSLATED if name.startswith("intersentence")],
-            {**EXAMPLE, "sentences": datasets.Sequence(OPTION), "target_translated": TEXT},
+            {**EXAMPLE, "sentences": datasets.Sequence(OPTION), "target_translated": TEXT, **QUALITY},
         ),
-        (["crows_pairs"], {**EXAMPLE, "sentences": datasets.Sequence(OPTION), "direction": TEXT}),
+        (PAIRS[3:], {**EXAMPLE, "sentences": datasets.Sequence(OPTION), "direction": TEXT, **FLAGS}),
+        (PAIRS[:3], {**EXAMPLE, "sentences": datasets.Sequence(OPTION), "direction": TEXT, **FLAGS, "comment": TEXT}),
     ],
-    ids=["English: the hub's own columns", "translated intrasentence", "translated intersentence", "crows_pairs"],
+    ids=[
+        "English and Portuguese: the hub's own columns",
+        "translated intrasentence",
+        "translated intersentence",
+        "pairs",
+        "pairs with translators' comments",
+    ],
 )
 def test_columns_are_those_of_the_hub_s_copy_and_a_few_more(configs, columns):
     for config in configs:
@@ -50,8 +62,8 @@ def test_columns_are_those_of_the_hub_s_copy_and_a_few_more(configs, columns):
         assert list(features) == list(columns)
 
 
-def test_configs_are_the_two_tasks_in_five_languages_and_crows_pairs():
-    assert list(Stereoset.builder_configs) == [*TASKS, *TRANSLATED, "crows_pairs"]
+def test_configs_are_the_two_tasks_in_six_languages_and_pairs():
+    assert list(Stereoset.builder_configs) == [*TASKS, *TRANSLATED, *PORTUGUESE, *PAIRS]
 
 
 # Published: Nadeem et al. 2021 (English) and Nangia et al. 2020 (CrowS-Pairs); three German ones are dropped upstream.
@@ -60,14 +72,15 @@ COUNTS = {
     "intersentence": 2123,
     **{config: 2106 if config.startswith("intra") else 2123 for config in TRANSLATED},
     "intrasentence_de": 2103,
-    "crows_pairs": 1508,
+    **dict(zip(PORTUGUESE, (2106, 2123), strict=True)),
+    **dict(zip(PAIRS, (1508, 1677, 1677, 1463, *[212] * 10), strict=True)),
 }
 
 
 @pytest.mark.parametrize("config", COUNTS)
 def test_every_published_example_is_there_with_one_option_of_each_kind(prepared, config):
     (rows,) = prepared[config].values()
-    kinds = [0, 1] if config == "crows_pairs" else [0, 1, 2]
+    kinds = [0, 1] if config in PAIRS else [0, 1, 2]
     assert len(rows) == COUNTS[config]
     assert all(sorted(options["gold_label"]) == kinds for options in rows["sentences"])
     option_ids = [option_id for options in rows["sentences"] for option_id in options["id"]]
@@ -81,6 +94,9 @@ def test_english_rows_are_the_upstream_examples_in_their_order(prepared, upstrea
     examples = json.loads(file.read_bytes())["data"][task]
     for row, example in zip(prepared[task]["validation"], examples, strict=True):
         options = row.pop("sentences")
+        assert row.pop("task") == task
+        assert row.pop("agreement") in (3, 4, 5)
+        del row["flags"]
         gold_labels = [GOLD_LABEL.int2str(label) for label in options["gold_label"]]
         labels = [[LABEL.int2str(label) for label in every["label"]] for every in options["labels"]]
         assert row == {key: example[key] for key in EXAMPLE}
@@ -102,10 +118,13 @@ def test_a_row_spelled_out(mild, load):
             "labels": [{"label": [label, 3], "human_id": ["a", "b"]} for label in (0, 1, 2)],
             "gold_label": [0, 1, 2],
         },
+        "task": "intrasentence",
+        "agreement": 1,
+        "flags": [],
     }
 
 
-@pytest.mark.parametrize("config", TRANSLATED)
+@pytest.mark.parametrize("config", [*TRANSLATED, *PORTUGUESE])
 def test_ids_labels_and_terms_are_the_english_ones_in_every_language(prepared, config):
     english = {row["id"]: row for row in prepared[config.partition("_")[0]]["validation"]}
     translated = {row["id"]: row for row in prepared[config]["validation"]}
@@ -179,7 +198,9 @@ def test_real_examples_of_the_test_set_are_parsed_and_leave_out_the_verdict_on_h
     builder = Stereoset(config_name="intrasentence", hash="sample")
     rows = dict(builder._generate_examples(str(file)))
     assert len(rows) == 799
-    assert rows == {example["id"]: as_row(example) for example in stereoset_examples(data, "intrasentence")}
+    for example in stereoset_examples(data, "intrasentence"):
+        row = as_row(example)
+        assert {name: rows[example["id"]][name] for name in row} == row
     for row in rows.values():
         assert set(row) == set(builder.info.features)
         builder.info.features.encode_example(row)

@@ -181,7 +181,7 @@ def test_columns_of_unlike_length_are_refused_by_name():
         ({"average": ["target"]}, r"average is \['target'\]: choose one of target, example"),
         ({"ties": None}, "ties is None: choose one of strict, half"),
         ({"ties": {}}, "ties is {}: choose"),
-        ({"breakdown": 5}, "breakdown is 5: give one of bias_type, target, direction or a list"),
+        ({"breakdown": 5}, "breakdown is 5: give one of bias_type, target, direction, agreement or a list"),
         ({"breakdown": {"target": 1}}, "breakdown is {'target': 1}: give one of"),
         ({"breakdown": [["target"]]}, r"breakdown is \['target'\]: choose"),
         ({"confidence_level": "0.95"}, "confidence_level is '0.95': give a share"),

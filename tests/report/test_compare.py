@@ -11,6 +11,7 @@ import pytest
 
 from stereoset_metric.compute_score import compare_scores, compute_score, flat_references
 from stereoset_report.comparison import BY, Manner, Named, compare
+from stereoset_report.formats import Cell
 from stereoset_report.judged import LOGS, PROBABILITIES, judge_part, margin, scale_of
 from stereoset_report.saved import Saved, read_saved
 
@@ -253,7 +254,7 @@ def test_runs_that_call_themselves_the_same_are_told_apart_by_their_folders(ster
     [
         ("=x.json", "is not NAME=PATH"),
         ("a=", "is not NAME=PATH"),
-        ("a:xx=x.json", "names the language 'xx': choose one of en, de"),
+        ("a:xx=x.json", "names the language 'xx': choose one of en, "),
         ("\x1b[2J=x.json", "'\\x1b[2J' is no label"),
         ("nowhere", "nor a file or folder"),
         ("a=nowhere", "No such file"),
@@ -329,6 +330,25 @@ def test_nine_models_by_everything_take_seconds(stereoset, shared, upstream):
     assert time.perf_counter() - start < 20  # 5 s where the data are prepared
     assert len(re.findall(r"^gpt2-large +497 ", printed, re.M)) == 1  # overall, gender
     assert "no share and no log-odds" in printed
+
+
+def test_the_table_of_the_metric_card_is_what_the_command_computes(stereoset, shared, upstream, repository):
+    names = ("BERT base", "BERT large", "GPT-2", "GPT-2 medium", "GPT-2 large", "XLNet base", "RoBERTa large")
+    words = [
+        f"{name}={shared / STEREOSET.format(file)}"
+        for name, file in zip((*names, "SentimentLM", "Ensemble"), NINE, strict=True)
+    ]
+    entries = json.loads(stereoset("compare", *words, "--data-dir", upstream, "--format", "json"))["entries"]
+    card = (repository / "stereoset_metric" / "README.md").read_text(encoding="utf-8")
+    for task in ("intrasentence", "intersentence"):
+        table = card.partition(f"| {task} | lms | ss | icat |\n")[2].partition("\n\n")[0]
+        found = {entry["model"]: entry["figures"] for entry in entries if entry["cell"]["task"] == task}
+        for model, figures in found.items():
+            shown = [
+                Cell(one["value"], None, one["low"], one["high"]) for one in map(figures.get, ("lms", "ss", "icat"))
+            ]
+            assert f"| {model} | {' | '.join(map(str, shown))} |" in table
+        assert len(table.splitlines()) == 1 + len(found) == 10
 
 
 def test_languages_stand_apart_each_with_a_baseline_of_its_own(stereoset, shared, upstream):

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from stereoset_scoring.engines.padding import visibility
 from stereoset_scoring.methods.reductions import log_mean_probability, mean_log
 from stereoset_scoring.planning.batching import LARGE_ENOUGH, SIMILAR, by_tokens, side_by_side
-from stereoset_scoring.planning.packing import joined, pack
+from stereoset_scoring.planning.packing import pack
 from stereoset_scoring.planning.plan import make_job
 from stereoset_scoring.planning.rows import Recipe, Row
-from stereoset_scoring.planning.units import unit_of
+from stereoset_scoring.planning.units import joined_units, unit_of
 from stereoset_scoring.questions.attribute import aligned_fillers, fill, released_word
 from stereoset_scoring.questions.examples import Example, Option, read_example
 from stereoset_scoring.questions.tokens import Tokens
 
-settings.register_profile("quick", max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("quick")
 
 
@@ -248,7 +248,8 @@ def test_a_pack_holds_every_distinct_beginning_once_and_every_row_whole(sequence
 
 @given(st.lists(SEQUENCES, min_size=1, max_size=4))
 def test_packs_side_by_side_are_the_pack_of_all_their_rows(groups):
-    assert joined([pack(some) for some in groups]) == pack([one for some in groups for one in some])
+    units = [unit_of([Row("causal", one, ()) for one in some], packed=True) for some in groups]
+    assert joined_units(units).pack == pack([one for some in groups for one in some])
 
 
 @given(SEQUENCES, st.data())

@@ -17,13 +17,6 @@ GOLD_LABELS = {"stereotype", "anti-stereotype", "unrelated"}
 
 
 @pytest.fixture(scope="module")
-def sample_model(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sample-model")
-    build_model(folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
 def scorer(sample_model):
     return load_scorer(sample_model, device="cpu")
 
@@ -112,22 +105,18 @@ def test_the_model_prefers_sense_to_nonsense_and_takes_no_side(scorer, task):
     assert 20 < ss < 80
 
 
-def test_equal_seeds_give_equal_models_in_reasonable_time(sample_model, scorer, tmp_path):
-    start = time.monotonic()
-    build_model(tmp_path / "again")
-    assert time.monotonic() - start < 60  # seconds; it takes 2 to 3 where nothing else runs
+def test_equal_seeds_give_equal_models_and_the_callers_torch_stays_as_it_was(sample_model, scorer, tmp_path):
+    state, threads = torch.get_rng_state(), torch.get_num_threads()
+    start = time.process_time()
+    with torch.no_grad():
+        build_model(tmp_path / "again")
+        assert not torch.is_grad_enabled()
+    assert time.process_time() - start < 30  # seconds; it takes 2 to 3 where nothing else runs
+    assert torch.equal(torch.get_rng_state(), state)
+    assert torch.get_num_threads() == threads
     build_model(tmp_path / "other", seed=1)
     same, other = (load_scorer(tmp_path / name, device="cpu") for name in ("again", "other"))
     rows = load_sample("intersentence")
     assert same.score(rows) == scorer.score(rows) != other.score(rows)
     for name in ("tokenizer.json", "config.json"):
         assert json.loads((tmp_path / "again" / name).read_text()) == json.loads((sample_model / name).read_text())
-
-
-def test_building_leaves_the_callers_torch_as_it_was(tmp_path):
-    state, threads = torch.get_rng_state(), torch.get_num_threads()
-    with torch.no_grad():
-        build_model(tmp_path)
-        assert not torch.is_grad_enabled()
-    assert torch.equal(torch.get_rng_state(), state)
-    assert torch.get_num_threads() == threads

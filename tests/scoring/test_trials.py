@@ -7,6 +7,10 @@ from transformers import (
     BertConfig,
     BertForMaskedLM,
     BertLMHeadModel,
+    FNetConfig,
+    FNetForMaskedLM,
+    FunnelConfig,
+    FunnelForMaskedLM,
     Gemma3ForCausalLM,
     Gemma3TextConfig,
     GPT2Config,
@@ -21,6 +25,7 @@ from transformers import (
     RobertaForCausalLM,
 )
 
+import stereoset_scoring.engines.causal as causal_engines
 from stereoset_scoring import load_scorer
 from stereoset_scoring.engines.trials import may_change_between, sketch
 from stereoset_scoring.planning.rows import Row
@@ -266,3 +271,66 @@ def test_model_with_other_outputs_than_inputs_is_refused(tokenizer_of, intersent
     many = made(BertConfig(**TINY), Longer)
     with pytest.raises(Refusal, match=r"A Longer gives \d+ outputs for \d+ tokens"):
         load_scorer(model=many, tokenizer=tokenizer_of("bert")).plan(intrasentence)
+
+
+POOLING = {"d_model": 32, "n_head": 4, "d_head": 8, "d_inner": 48, "block_sizes": [2, 2, 2], "vocab_size": 340}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("length", [5, 6, 8, 9])
+def test_padding_that_shows_at_some_lengths_alone_is_found_in_any_dtype(tokenizer_of, row, length, dtype):
+    # It pools by twos and fours: what stands behind a whole number of tokens hardly shows.
+    model = made(FunnelConfig(**POOLING), FunnelForMaskedLM)
+    numbers = torch.Generator().manual_seed(5)
+    for weight in model.parameters():
+        if weight.dim() == 1:
+            weight.data += 0.1 * torch.randn(weight.shape, generator=numbers)
+        else:
+            weight.data.normal_(0, 0.3, generator=numbers)
+    engine = load_scorer(model=model.to(dtype), tokenizer=tokenizer_of("bert")).source.head("masked").engine
+    rows = [Row("masked", tuple(range(20, 20 + some)), ()) for some in (length, length + 12)]
+    engine.try_out([rows])
+    assert not engine.trial.pads
+
+
+SPECTRAL = {"hidden_size": 32, "num_hidden_layers": 2, "intermediate_size": 48, "vocab_size": 340}
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_model_that_cannot_be_computed_in_its_dtype_is_refused(tokenizer_of, intrasentence, dtype):
+    model = made(FNetConfig(**SPECTRAL), FNetForMaskedLM, dtype)  # there is no such Fourier transform on a CPU
+    name = str(dtype).removeprefix("torch.")
+    words = rf"A FNetForMaskedLM cannot be computed in {name} on cpu: choose another dtype, such as float32 \(.+\)\.$"
+    with pytest.raises(Refusal, match=words):
+        load_scorer(model=model, tokenizer=tokenizer_of("bert")).plan(intrasentence)
+
+
+class Narrow(GPT2LMHeadModel):
+    """Fails in every dtype but float32, as code does that makes tensors of its own; here for more tokens than one."""
+
+    def forward(self, **inputs):
+        output = super().forward(**inputs)
+        if inputs["input_ids"].shape[1] > 1:
+            output.logits = output.logits @ torch.eye(output.logits.shape[-1])
+        return output
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_causal_model_whose_code_knows_one_dtype_is_refused_in_others(tokenizer_of, intersentence, dtype):
+    model = made(GPT2Config(**ATTENTION["GPT2"]), Narrow, dtype)
+    with pytest.raises(Refusal, match=r"A Narrow cannot be computed in .* choose another dtype, such as float32"):
+        load_scorer(model=model, tokenizer=tokenizer_of("gpt2")).plan(intersentence)
+    assert load_scorer(model=model.float(), tokenizer=tokenizer_of("gpt2")).plan(intersentence)
+
+
+def test_rows_as_long_as_the_jobs_are_tried_once_where_no_window_parts_them(tokenizer_of, row, monkeypatch):
+    tried = []
+    known = causal_engines.try_causal
+    monkeypatch.setattr(causal_engines, "try_causal", lambda *some: tried.append(some) or known(*some))
+    config = GPTNeoConfig(
+        vocab_size=340, hidden_size=32, num_layers=2, num_heads=4, attention_types=[[["global", "local"], 1]],
+        window_size=120, max_position_embeddings=600,
+    )  # fmt: skip
+    rows = [row(f"{LONG} It was BLANK.", [f"{LONG} It was {word}." for word in ("calm", "tall", "not")])]
+    engine_after(made(config, GPTNeoForCausalLM), tokenizer_of("gpt2"), rows)
+    assert len(tried) == 1

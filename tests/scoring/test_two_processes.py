@@ -1,7 +1,6 @@
 """Scoring with several processes, run as `accelerate launch` runs it."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,12 +11,11 @@ SCRIPT = Path(__file__).with_name("two_processes.py")
 
 
 @pytest.fixture
-def launch(torchrun, one_thread_each):
+def launch(torchrun, warm_python):
     """launch(folders): the script on two processes of this machine's CPU."""
 
     def run(*folders):
-        command = [*torchrun(2), str(SCRIPT), *folders]
-        return subprocess.run(command, env=one_thread_each, capture_output=True, text=True, timeout=120)
+        return warm_python.run([*torchrun(2), SCRIPT, *folders])
 
     return run
 

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from stereoset_scoring.files.predictions import read_predictions, write_predictions
 from stereoset_scoring.planning.units import unit_of
+from stereoset_scoring.reading import score_here
 
 wild = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 
 PIECES = [
@@ -56,12 +57,14 @@ def opened(scorer_of):
     return cache(scorer_of)
 
 
-def score_or_reason(scorer, rows):
-    """(scores, None), or (None, the refusal)."""
+def score_or_reason(scorer, row):
+    """(its job, its options' scores, None), or (None, None, the refusal)."""
     try:
-        return scorer.score(rows), None
+        job = scorer.plan([row])
+        (scores,) = score_here(scorer, job)
     except ValueError as refusal:
-        return None, str(refusal)
+        return None, None, str(refusal)
+    return job, scores, None
 
 
 CASES = [
@@ -78,15 +81,14 @@ CASES = [
 def test_any_text_is_scored_as_its_rows_one_by_one_or_refused_by_name(opened, name, task, data):
     scorer = opened(name)
     row = data.draw(examples(task))
-    scores, reason = score_or_reason(scorer, [row])
+    job, scores, reason = score_or_reason(scorer, row)
     if reason is not None:
         event("refused")
         assert "'e" in reason  # the example's or the option's id
         return
-    job = scorer.plan([row])
     alone = job.scores({i: scorer.log_probs([unit_of([one])])[0] for i, one in enumerate(job.rows)})
-    assert not any(map(math.isnan, scores[0]))
-    assert scores[0] == pytest.approx(alone[0], rel=1e-5 if name in ("t5", "mt5") else 1e-9)
+    assert not any(map(math.isnan, scores))
+    assert scores == pytest.approx(alone[0], rel=1e-5 if name in ("t5", "mt5") else 1e-9)
 
 
 @wild
@@ -95,10 +97,10 @@ def test_what_is_beside_an_example_does_not_move_its_scores(opened, data):
     scorer = opened("gpt2")
     rows = [data.draw(examples(task)) for task in ("intrasentence", "intersentence", "intrasentence")]
     rows = [{**row, "id": f"e{i}"} for i, row in enumerate(rows)]
-    alone = [score_or_reason(scorer, [row]) for row in rows]
-    rows = [row for row, (scores, _) in zip(rows, alone, strict=True) if scores]
+    alone = [score_or_reason(scorer, row)[1] for row in rows]
+    rows = [row for row, scores in zip(rows, alone, strict=True) if scores]
     together = scorer.score(rows) if rows else []
-    for scores, (expected,) in zip(together, (scores for scores, _ in alone if scores), strict=True):
+    for scores, expected in zip(together, filter(None, alone), strict=True):
         assert scores == pytest.approx(expected, rel=1e-9)
 
 

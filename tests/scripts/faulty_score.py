@@ -62,7 +62,7 @@ def run_in_a_fork(**environment):
         os.environ.update(environment)
         PartialState._reset_state()
         team.our_team.cache_clear()
-        run_and_leave(str(SCRIPTS / "score.py"), sys.argv[1:])
+        run_and_leave(str(SCRIPTS / "score.py"), *sys.argv[1:])
     return child
 
 
@@ -73,7 +73,7 @@ def batches_on_disk(output):
 
 def run_and_be_killed(times, seed):
     """Into folders beside each other: an undisturbed run, one that takes the time, and one that is killed again and
-    again at moments that are drawn anew, before it may end."""
+    again at moments that are drawn anew, before it may end; should it end earlier, in another folder from the start."""
     output = Path(sys.argv[-1])
     sys.argv[-1] = str(output / "undisturbed")
     run()
@@ -82,7 +82,9 @@ def run_and_be_killed(times, seed):
     os.waitpid(run_in_a_fork(), 0)
     lasts, chance = time.monotonic() - started, random.Random(seed)
     sys.argv[-1] = str(output / "killed")
-    for _ in range(times):
+    for number in range(times):
+        if (output / "killed" / "scores.json").exists():  # there is nothing left to kill
+            (output / "killed").rename(output / f"killed-{number}")
         child = run_in_a_fork()
         time.sleep(chance.uniform(0, lasts))
         os.kill(child, signal.SIGKILL)

@@ -23,13 +23,13 @@ TASKS = ("intrasentence", "intersentence")
 
 
 @pytest.fixture
-def run(repository):
+def run(repository, warm_python):
     """A function that runs the script in a process of its own."""
 
     def run(*arguments, check=True):
-        environment = {**os.environ, "PYTHONPATH": str(repository)}
-        command = [sys.executable, str(repository / "scripts" / "evaluate_scores.py"), *map(str, arguments)]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=check)
+        done = warm_python.run([sys.executable, repository / "scripts" / "evaluate_scores.py", *arguments])
+        assert not check or done.returncode == 0, done.stderr
+        return done
 
     return run
 

@@ -4,8 +4,8 @@ import errno
 import json
 import os
 import re
+import shutil
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -16,7 +16,6 @@ from safetensors.torch import load_file, save_file
 
 from stereoset_scoring.files.ledger import Ledger
 from stereoset_scoring.runs import record
-from stereoset_scoring.sample import build_model
 from stereoset_scoring.scorer import Scorer
 
 FAULTY = Path(__file__).with_name("faulty_score.py")
@@ -24,23 +23,19 @@ PATIENCE = 300  # seconds that a busy machine may take
 
 
 @pytest.fixture(scope="module")
-def options(tmp_path_factory):
-    """A job of some 60 batches."""
-    model = tmp_path_factory.mktemp("model")
-    build_model(model)
-    return ["--model", model, "--sample", "--tasks", "intrasentence", "--max-tokens", "48"]
+def options(sample_model):
+    """A job of some 30 batches."""
+    return ["--model", sample_model, "--sample", "--tasks", "intrasentence", "--max-tokens", "48"]
 
 
 @pytest.fixture
-def start(one_thread_each):
+def start(warm_python, one_thread_each):
     """start(options, output, launcher=[python], **faults): score.py in a process of its own, or several."""
     running = []
 
     def begin(options, output, launcher=(sys.executable,), **faults):
         environment = one_thread_each | {name: str(value) for name, value in faults.items()}
-        command = [*launcher, FAULTY, *options, "--output-dir", output]
-        pipe = subprocess.PIPE
-        running.append(subprocess.Popen(list(map(str, command)), env=environment, stdout=pipe, stderr=pipe, text=True))
+        running.append(warm_python.start([*launcher, FAULTY, *options, "--output-dir", output], env=environment))
         return running[-1]
 
     yield begin
@@ -48,12 +43,11 @@ def start(one_thread_each):
         if process.poll() is None:
             for one in [*psutil.Process(process.pid).children(recursive=True), process]:
                 one.kill()
-        process.communicate()
 
 
 def finish(process, status=0):
     """Wait for its end; what it printed: (stdout, stderr)."""
-    out, err = process.communicate(timeout=PATIENCE)
+    out, err = process.communicate(PATIENCE)
     assert process.returncode == status, err[-3000:]
     return out, err
 
@@ -76,11 +70,10 @@ def scores_of(folder):
 
 
 @pytest.fixture(scope="module")
-def undisturbed(options, one_thread_each, tmp_path_factory):
+def undisturbed(options, warm_python, tmp_path_factory):
     """The folder of a run to which nothing happened."""
     folder = tmp_path_factory.mktemp("undisturbed")
-    command = [sys.executable, FAULTY, *options, "--output-dir", folder]
-    subprocess.run(list(map(str, command)), env=one_thread_each, check=True, capture_output=True)
+    assert warm_python.run([sys.executable, FAULTY, *options, "--output-dir", folder]).returncode == 0
     return folder
 
 
@@ -89,8 +82,9 @@ def test_a_run_that_is_killed_at_twenty_random_moments_ends_as_if_undisturbed(st
     hits = re.findall(r"killed with (\d+) batches on disk", err)
     assert len(hits) >= 10, "most kills were meant to hit"
     assert any(int(batches) > 0 for batches in hits), "some kills were meant to hit in the middle"
-    assert scores_of(tmp_path / "killed") == scores_of(tmp_path / "undisturbed")
-    assert not (tmp_path / "killed" / "progress").exists()
+    for killed in tmp_path.glob("killed*"):
+        assert scores_of(killed) == scores_of(tmp_path / "undisturbed")
+        assert not (killed / "progress").exists()
 
 
 def test_asked_to_end_it_says_that_it_can_go_on_and_goes_on_with_other_processes_and_budget(
@@ -118,7 +112,7 @@ def test_the_others_end_when_one_of_them_is_killed_and_one_alone_goes_on_to_the_
 ):
     launcher = start(options, tmp_path, torchrun(2), SLOW=0.2)
     wait_for_progress(launcher, tmp_path)
-    workers = [one for one in psutil.Process(launcher.pid).children() if str(FAULTY) in one.cmdline()]
+    workers = psutil.Process(launcher.pid).children()
     assert len(workers) == 2
     workers[1].kill()
     killed = time.monotonic()
@@ -239,10 +233,15 @@ def half_done(score_here, options, tmp_path, broken, monkeypatch):
 
 
 @pytest.fixture
-def other_model(tmp_path):
+def copied_model(sample_model, tmp_path):
+    """The sample's model in another folder, to be changed there."""
+    return shutil.copytree(sample_model, tmp_path / "other")
+
+
+@pytest.fixture
+def other_model(copied_model):
     """The sample's model, its weights moved a little."""
-    folder = tmp_path / "other"
-    build_model(folder)
+    folder = copied_model
     weights = load_file(folder / "model.safetensors")
     save_file({name: tensor + 0.01 for name, tensor in weights.items()}, folder / "model.safetensors", {"format": "pt"})
     return folder
@@ -291,18 +290,16 @@ SETTINGS = [
 
 @pytest.mark.parametrize(("changes", "words"), SETTINGS, ids=[next(iter(changes)) for changes, _ in SETTINGS])
 def test_progress_with_another_configuration_is_refused_and_the_difference_named(
-    half_done, options, score_here, tmp_path, changes, words
+    half_done, options, score_here, copied_model, changes, words
 ):
-    build_model(tmp_path / "other")
-    change_json(tmp_path / "other" / "config.json", **changes)
+    change_json(copied_model / "config.json", **changes)
     with pytest.raises(SystemExit, match=rf"another run \({words}\): "):
-        score_here("--model", tmp_path / "other", *options[2:], "--output-dir", half_done)
+        score_here("--model", copied_model, *options[2:], "--output-dir", half_done)
 
 
-def test_the_same_model_in_another_folder_is_the_same(half_done, options, undisturbed, score_here, tmp_path):
-    build_model(tmp_path / "other")
-    change_json(tmp_path / "other" / "config.json", transformers_version="4.0.0", _name_or_path="elsewhere")
-    score_here("--model", tmp_path / "other", *options[2:], "--output-dir", half_done)
+def test_the_same_model_in_another_folder_is_the_same(half_done, options, undisturbed, score_here, copied_model):
+    change_json(copied_model / "config.json", transformers_version="4.0.0", _name_or_path="elsewhere")
+    score_here("--model", copied_model, *options[2:], "--output-dir", half_done)
     assert scores_of(half_done) == scores_of(undisturbed)
 
 

@@ -3,7 +3,6 @@
 import json
 import math
 import re
-import subprocess
 import sys
 
 import pytest
@@ -16,14 +15,13 @@ SEVERAL_BATCHES = ["--max-tokens", "256"]
 
 
 @pytest.fixture(scope="module")
-def launch(repository, one_thread_each):
+def launch(repository, warm_python):
     """launch(output, *options): score.py as its users run it, through accelerate or another launcher."""
     accelerate = [sys.executable, "-m", "accelerate.commands.launch", "--num_processes", "1", "--num_machines", "1"]
     accelerate += ["--mixed_precision", "no", "--dynamo_backend", "no", "--cpu"]
 
     def run(output, *options, launcher=accelerate):
-        command = [*launcher, repository / "scripts" / "score.py", *options, "--output-dir", output]
-        done = subprocess.run(list(map(str, command)), env=one_thread_each, capture_output=True, text=True, check=False)
+        done = warm_python.run([*launcher, repository / "scripts" / "score.py", *options, "--output-dir", output])
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -4,7 +4,6 @@ import json
 import random
 import re
 import runpy
-import subprocess
 import sys
 
 import pytest
@@ -32,12 +31,11 @@ def corpus(tmp_path_factory):
 
 
 @pytest.fixture
-def train(repository, torchrun, one_thread_each):
+def train(repository, torchrun, warm_python):
     """train(processes, *options): the script on several processes of this machine; what it prints."""
 
     def run(processes, *options):
-        command = [*torchrun(processes), str(repository / "scripts" / "train_next_sentence.py"), *map(str, options)]
-        done = subprocess.run(command, env=one_thread_each, capture_output=True, text=True, check=False)
+        done = warm_python.run([*torchrun(processes), repository / "scripts" / "train_next_sentence.py", *options])
         assert done.returncode == 0, done.stderr
         return done.stdout
 

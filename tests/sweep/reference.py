@@ -12,6 +12,9 @@ import torch
 
 Reduce = Callable[[list[float]], float]
 BATCH = 8
+# The token type of text that a model goes on with, causally; all other text it sees in both directions (PaliGemma's
+# prefix), so that nothing of it could be predicted.
+GOES_ON_WITH = {"paligemma": 1}
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,8 @@ def read(model, questions: list[Question]) -> list[list[float]]:
         inputs["attention_mask"] = torch.tensor([[int(i < len(one.ids)) for i in range(width)] for one in questions])
     if questions[0].types is not None:
         inputs["token_type_ids"] = padded([one.types for one in questions])
+    if model.config.model_type in GOES_ON_WITH:
+        inputs["token_type_ids"] = torch.full_like(inputs["input_ids"], GOES_ON_WITH[model.config.model_type])
     if questions[0].decoder is not None:
         inputs["decoder_input_ids"] = padded([one.decoder for one in questions])
     if "use_cache" in inspect.signature(model.forward).parameters:

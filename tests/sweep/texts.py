@@ -55,8 +55,9 @@ def rows(examples, task):
 
 
 def data_for(kind):
-    """{task: rows} for a kind of model; without the long context for masked ones, which read a row for every token."""
-    following = [one for one in INTERSENTENCE if kind != "masked" or len(one[0]) < 40]
+    """{task: rows} for a kind of model; without the long context for those that read a row for every token."""
+    longest = 40 if kind in ("masked", "permutation") else 400
+    following = [one for one in INTERSENTENCE if len(one[0]) < longest]
     return {"intrasentence": rows(INTRASENTENCE, "intrasentence"), "intersentence": rows(following, "intersentence")}
 
 

@@ -191,6 +191,8 @@ def plainly(text):
 
 def is_sentence(error):
     """Whether an error is a refusal: a ValueError or OSError of one sentence, and no library's error in it."""
+    if isinstance(error, TimeoutError):  # the sweep's own
+        return False
     text = str(error)
     one = "\n" not in text and not re.search(r"[.!?] [A-Z]", text) and len(text) < 500
     return isinstance(error, ValueError | OSError) and one and "Error" not in text and text.endswith((".", ")"))

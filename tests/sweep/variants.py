@@ -13,7 +13,7 @@ from tests.sweep.architectures import Architecture, windows
 from tests.sweep.configurations import UNFIT
 from tests.sweep.trial import Trial, told, trials_of
 
-PATIENCE = 60  # seconds of this process for one variant: what else the machine does is left out
+PATIENCE = 120  # seconds of this process for one variant: what else the machine does is left out
 
 
 @dataclass

@@ -1,0 +1,51 @@
+"""Every further config is scored by a tiny masked, causal and encoder-decoder model."""
+
+import math
+
+import pytest
+
+from stereoset_dataset import Stereoset, load_stereoset
+from stereoset_scoring.questions.examples import read_example
+from stereoset_scoring.refusal import MissingAttribute
+
+CONFIGS = [name for name in Stereoset.builder_configs if name.endswith("_pt") or name.startswith("crows_pairs_")]
+
+
+@pytest.fixture(scope="module")
+def scorers(scorer_of):
+    return {name: scorer_of(name, "float32") for name in ("roberta", "gpt2", "bart")}  # all by bytes
+
+
+@pytest.fixture(scope="module")
+def first_rows(upstream):
+    return {config: next(iter(load_stereoset(config, data_dir=upstream).values())) for config in CONFIGS}
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_a_further_config_is_scored_by_every_kind_of_model_that_has_a_method(scorers, first_rows, config):
+    rows = first_rows[config].select([0, 40]).to_list()
+    for name, scorer in scorers.items():
+        if name == "bart" and config.startswith("crows_pairs"):
+            continue  # encoder-decoders have no method for pairs
+        scores = scorer.score(rows)
+        assert all(math.isfinite(score) for of_row in scores for score in of_row), name
+        assert [len(of_row) for of_row in scores] == [len(row["sentences"]["id"]) for row in rows]
+
+
+def test_portuguese_examples_without_an_attribute_are_counted_and_read_as_whole_sentences(scorers, first_rows):
+    rows = first_rows["intrasentence_pt"].to_list()
+    masked = scorers["roberta"].unattributable(rows)
+    assert 90 <= len(masked) <= 110
+    assert scorers["gpt2"].unattributable(rows) == {}
+    some = [rows[i] for i in list(masked)[:2]]
+    assert len(scorers["gpt2"].score(some)) == 2
+    with pytest.raises(MissingAttribute, match=some[0]["id"]):
+        scorers["roberta"].score(some)
+
+
+def test_a_context_with_blank_is_a_context_where_the_data_says_so(scorers, first_rows):
+    rows = [row for row in first_rows["intersentence_pt"].to_list() if "BLANK" in row["context"]][:1]
+    assert read_example(rows[0]).task == "intersentence"
+    texts = {part for recipe in scorers["gpt2"].plan(rows).recipes for one in recipe for part in [one.rows[0].ids]}
+    assert len(texts) >= 1
+    assert len(scorers["gpt2"].score(rows)[0]) == 3
