@@ -18,6 +18,7 @@ COMMANDS = {
     "compare": ("stereoset_cli.compare", "models beside each other: intervals, differences, tests"),
     "items": ("stereoset_cli.items", "every example with its scores and margins, flips, and target terms"),
     "export": ("stereoset_cli.export", "results in the forms of others; folders of data set and metric for the hub"),
+    "report": ("stereoset_cli.report", "a page about runs: numbers, figures, items, offline in one file"),
     "reproduce": ("stereoset_cli.reproduce", "the tables of the papers, from runs and prediction files"),
     "train-head": ("stereoset_cli.train_head", "train a next-sentence head"),
     "fetch": ("stereoset_cli.fetch", "bring data and models to a machine with internet, for one without"),

@@ -185,7 +185,9 @@ class Sheet:
 Sheets = Mapping[Cell, Sequence[Sheet]]  # by cells of the group "all"
 
 
-def compare(models: Sequence[Named], manner: Manner | None = None, baseline: str | None = None) -> Comparison:
+def compare(
+    models: Sequence[Named], manner: Manner | None = None, baseline: str | None = None, sheets: Sheets | None = None
+) -> Comparison:
     """Set models beside each other, and against a baseline.
 
     Args:
@@ -193,6 +195,7 @@ def compare(models: Sequence[Named], manner: Manner | None = None, baseline: str
         manner: how is counted.
         baseline: the name of the model that the others are set against; None for the first that there is in each
             language, split and task.
+        sheets: what `make_sheets` made of them, where that is known already.
 
     Raises:
         Refusal: if no model is called as the baseline, or two are called the same.
@@ -201,7 +204,7 @@ def compare(models: Sequence[Named], manner: Manner | None = None, baseline: str
     names = list(dict.fromkeys(model.name for model in models))
     if baseline is not None and baseline not in names:
         raise Refusal(f"There are no scores of the baseline {baseline!r}: choose one of {', '.join(names)}.")
-    sheets = make_sheets(models, manner)
+    sheets = sheets or make_sheets(models, manner)
     entries = [entry for cell, some in sheets.items() for entry in _entries(cell, some, manner, baseline)]
     signatures: dict[str, list[str]] = {name: [] for name in names}
     for model in models:

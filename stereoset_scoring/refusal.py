@@ -23,6 +23,8 @@ def in_short(error: BaseException, longest: int = 160) -> str:
 EXTRAS = {
     "accelerate": "scoring",
     "gradio": "space",
+    "jinja2": "report",
+    "matplotlib": "report",
     "peft": "peft",
     "sentencex": "training",
     "torch": "scoring",

@@ -1,1 +1,1 @@
-"""A page about runs that opens anywhere, offline: tables, figures and items in one file of HTML. Needs the extra report."""
+"""A page about runs that opens anywhere, offline: tables, figures and items in one file. Needs the extra report."""

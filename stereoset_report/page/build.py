@@ -1,4 +1,4 @@
-"""The page itself: the template filled with content and figures, in one text of HTML that asks the network for nothing."""
+"""The page itself: the template filled with content and figures, as HTML that asks the network for nothing."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,22 +12,25 @@ from stereoset_report.page.figures import FORESTS_AT_MOST, Drawing, as_svg
 from stereoset_report.results import ALL
 
 TITLE = "StereoSet scores"
-# section of a Drawing -> its heading, and how to read it
+# section of a Drawing -> its heading, how to read it, and how many of them are open
 SECTIONS = {
     "plane": (
         "ss against lms",
         "A point for each run, with the intervals of both numbers. On a line, icat is the same; it grows upwards and "
         "towards ss 50.",
+        4,
     ),
-    "steps": ("Checkpoints", "Bands are intervals: two checkpoints whose bands meet are not told apart."),
+    "steps": ("Checkpoints", "Bands are intervals: two checkpoints whose bands meet are not told apart.", 4),
     "pair": (
         "Two runs against each other",
         "An example right of the vertical line is stereotyped by the one run, one above the horizontal line by the "
         "other; crosses changed sides.",
+        2,
     ),
     "terms": (
         "Target terms",
         "Few examples each: most intervals are wide, and the order of terms whose intervals meet says nothing.",
+        1,
     ),
 }
 
@@ -78,15 +81,15 @@ def build(content: Content, drawings: Sequence[Drawing], level: float, title: st
     )
 
 
-def _sections(drawings: Sequence[Drawing]) -> list[tuple[str, str, list[tuple[Drawing, str]]]]:
-    """[(heading, how to read it, [(drawing, its SVG)])] of those that have any."""
+def _sections(drawings: Sequence[Drawing]) -> list[tuple[str, str, int, list[tuple[Drawing, Any]]]]:
+    """[(heading, how to read it, how many are open, [(drawing, its SVG)])] of those that have any."""
     from markupsafe import Markup
 
     found = []
-    for section, (heading, words) in SECTIONS.items():
+    for section, (heading, words, opened) in SECTIONS.items():
         some = [(drawing, Markup(as_svg(drawing))) for drawing in drawings if drawing.section == section]
         if some:
-            found.append((heading, words, some))
+            found.append((heading, words, opened, some))
     return found
 
 

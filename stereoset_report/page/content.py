@@ -53,7 +53,8 @@ def make_content(models: Sequence[Named], manner: Manner, baseline: str | None =
         Refusal: as `compare`.
     """
     manner = Manner(manner.average, manner.ties, manner.resampling, BY)
-    comparison, sheets = compare(models, manner, baseline), make_sheets(models, manner)
+    sheets = make_sheets(models, manner)
+    comparison = compare(models, manner, baseline, sheets)
     rows = list(map(_row, comparison.entries))
     items = [_items(cell, some, models) for cell, some in sheets.items() if cell.task != OVERALL]
     return Content(comparison, sheets, _runs(models, comparison), rows, items, _warnings(comparison))
@@ -79,7 +80,7 @@ def _runs(models: Sequence[Named], comparison: Comparison) -> list[dict[str, Any
     """What is known of each run."""
     runs: dict[str, dict[str, Any]] = {}
     for model in models:
-        run = runs.setdefault(model.name, {"name": printable(model.name), "families": [], "signatures": []})
+        run = runs.setdefault(model.name, {"name": model.name, "families": [], "signatures": []})
         run["families"] = sorted({*run["families"], model.saved.family or "unknown"})
         run["signatures"] = [printable(one) for one in comparison.signatures[model.name] if one]
     return list(runs.values())
@@ -164,12 +165,12 @@ def _preferred(labels: Sequence[str], scores: Sequence[float]) -> int:
 
 def _warnings(comparison: Comparison) -> list[str]:
     """What has to be known before anything is read: other questions, parts, alarms."""
-    by_alarm: dict[str, list[str]] = defaultdict(list)
+    names: dict[str, list[str]] = defaultdict(list)
     for name, alarms in comparison.alarms.items():
         for line in lines_of(alarms):
-            by_alarm[line].append(name)
-    alarms = [f"{line} ({', '.join(dict.fromkeys(names))})" for line, names in by_alarm.items()]
-    return list(map(printable, [*comparison.questions, *comparison.notes, *alarms]))
+            names[line].append(name)
+    rung = [f"{line} ({', '.join(dict.fromkeys(some))})" for line, some in names.items()]
+    return list(map(printable, [*comparison.questions, *comparison.notes, *rung]))
 
 
 def headline(content: Content) -> list[Mapping[str, Any]]:
@@ -177,7 +178,5 @@ def headline(content: Content) -> list[Mapping[str, Any]]:
     all_rows = [row for row in content.rows if row["group"] == ALL]
     pooled = {(row["run"], row["language"], row["split"]) for row in all_rows if row["task"] == OVERALL}
     return [
-        row
-        for row in all_rows
-        if row["task"] == OVERALL or (row["run"], row["language"], row["split"]) not in pooled
+        row for row in all_rows if row["task"] == OVERALL or (row["run"], row["language"], row["split"]) not in pooled
     ]

@@ -1,6 +1,6 @@
 """Figures for a page and for papers, drawn by matplotlib: the field's own, with SVG, PDF and PNG from one drawing.
 
-What a colour says, a marker, a line's dashes or a label says too. In a page, ink and lines take the colours of its theme.
+What a colour says, a marker, a line's dashes or a label says too. In a page, ink and lines have its theme's colours.
 """
 
 import io
@@ -162,7 +162,8 @@ def _short(name: str, most: int = 28) -> str:
 
 def _plane_of(cell: Cell, entries: Sequence[Entry]) -> Drawing:
     place = _place(cell)
-    words = f"ss against lms of {len(_of(cell, entries))} runs, {place}, with lines of equal icat; the numbers are in the table."
+    count = len(_of(cell, entries))
+    words = f"ss against lms of {count} runs, {place}, with lines of equal icat; the numbers are in the table."
     return Drawing(
         _file("ss-lms", cell.task, cell.language, cell.split),
         f"ss against lms: {place}",
@@ -210,9 +211,9 @@ def _point(entry: Entry) -> tuple[float, float]:
 def _whiskers(axes: "Axes", entry: Entry, colour: str) -> None:
     """The intervals of both numbers."""
     ss, lms = entry.figures[SS], entry.figures[LMS]
-    if ss.low is not None:
+    if ss.low is not None and ss.high is not None:
         axes.plot([ss.low, ss.high], [lms.value, lms.value], color=colour, lw=1)
-    if lms.low is not None:
+    if lms.low is not None and lms.high is not None:
         axes.plot([ss.value, ss.value], [lms.low, lms.high], color=colour, lw=1)
 
 
@@ -264,7 +265,7 @@ def _forest(terms: Sequence[Term]) -> "Figure":
     for row, term in enumerate(terms):
         ss, kind = term.figures[SS], kinds.index(term.bias_type)
         colour, marker = COLOURS[kind % len(COLOURS)], MARKERS[kind % len(MARKERS)]
-        if ss.low is not None:
+        if ss.low is not None and ss.high is not None:
             axes.plot([ss.low, ss.high], [row, row], color=colour, lw=1)
         axes.plot(ss.value, row, marker=marker, color=colour, ms=4, ls="none")
     for kind, name in enumerate(kinds):
@@ -305,7 +306,8 @@ def _series(entries: Sequence[Entry]) -> "Figure":
         axes.plot(places, values, color=COLOURS[i], marker=MARKERS[i], ms=4, ls=DASHES[i], label=name)
         bands = [(step, one.low, one.high) for step, one in known if one.low is not None]
         if bands:
-            axes.fill_between(*zip(*bands, strict=True), color=COLOURS[i], alpha=0.15, lw=0)
+            at, low, high = zip(*bands, strict=True)
+            axes.fill_between(at, low, high, color=COLOURS[i], alpha=0.15, lw=0)
     axes.set_xlabel("step")
     axes.set_ylabel("%")
     axes.grid(axis="y", lw=0.5)
