@@ -103,7 +103,7 @@ def test_pairs_in_which_nothing_can_be_preferred_are_refused_by_name():
 
 def test_a_large_effect_is_said_to_be_one():
     some = [row(str(i), *(["forced_tie"] if i % 2 else [])) for i in range(40)]
-    scores = [[0, 1] if i % 2 else [1, 0] for i in range(40)]
+    scores = [[-2, -1] if i % 2 else [-1, -2] for i in range(40)]
     parts = {"crows_pairs": (some, scores)}
     kept = Selection(["forced_tie"]).parts(parts)
     assert make_results(kept)["en"]["crows_pairs"]["all"]["ss"] == 100
@@ -122,8 +122,17 @@ def test_flags_are_read_by_id(tmp_path):
     assert read_own_flags(tmp_path / "flags.csv") == {"a": {"odd", "old"}, "b": {"odd"}}
 
 
-def test_french_pairs_are_refused_by_name_and_scored_without_them(score_here, folder, upstream, tmp_path):
-    words = ["--model", folder("bert"), "--tasks", "crows_pairs", "--languages", "fr", "--data-dir", upstream]
+def test_french_pairs_are_refused_by_name_and_scored_without_them(score_here, shared, upstream, tmp_path):
+    words = [
+        "--model",
+        shared / "oracles" / "models" / "bert",
+        "--tasks",
+        "crows_pairs",
+        "--languages",
+        "fr",
+        "--data-dir",
+        upstream,
+    ]
     with pytest.raises(SystemExit, match=r"'129' \(empty_sentence\).*'59' \(forced_tie\)|'59'.*'129'"):
         score_here(*words, "--output-dir", tmp_path / "a")
     flags = ["--without", "empty_sentence", "forced_tie", "--limit", "3"]
@@ -134,8 +143,17 @@ def test_french_pairs_are_refused_by_name_and_scored_without_them(score_here, fo
     assert "crows_pairs" in score_here(tmp_path / "a", "--data-dir", upstream, script="evaluate_scores.py")
 
 
-def test_portuguese_examples_without_an_attribute_are_left_out_and_counted(score_here, folder, upstream, tmp_path):
-    words = ["--model", folder("bert"), "--tasks", "intrasentence", "--languages", "pt", "--data-dir", upstream]
+def test_portuguese_examples_without_an_attribute_are_left_out_and_counted(score_here, shared, upstream, tmp_path):
+    words = [
+        "--model",
+        shared / "oracles" / "models" / "bert",
+        "--tasks",
+        "intrasentence",
+        "--languages",
+        "pt",
+        "--data-dir",
+        upstream,
+    ]
     flags = ["--without", *(["blank_glued", "blank_twice", "options_equal"]), "--limit", "60"]
     for _ in range(2):  # computed, then found finished
         printed = score_here(*words, *flags, "--output-dir", tmp_path)
