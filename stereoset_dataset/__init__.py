@@ -1,4 +1,4 @@
-"""StereoSet in six languages, and CrowS-Pairs in twelve, as rows of `datasets`."""
+"""StereoSet in six languages, and CrowS-Pairs in eleven, as rows of `datasets`."""
 
 from stereoset_dataset.quality import FLAGS
 from stereoset_dataset.refusal import Refusal

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import chain
 from operator import add
 from typing import Any
 
@@ -425,12 +426,14 @@ def _splits(sheets: Sheets) -> list[str]:
     for cell, some in sheets.items():
         found[cell.language][cell.split] += [sheet.name for sheet in some]
     return [
-        f"DIFFERENT SPLITS ({language}): "
-        + "; ".join(f"{split}: {', '.join(dict.fromkeys(names))}" for split, names in splits.items())
-        + ". Nothing is subtracted across them."
+        f"DIFFERENT SPLITS ({language}): {_names_by_split(splits)}. Nothing is subtracted across them."
         for language, splits in found.items()
-        if len(splits) > 1 and len({name for names in splits.values() for name in names}) > 1
+        if len(splits) > 1 and len(set(chain.from_iterable(splits.values()))) > 1
     ]
+
+
+def _names_by_split(splits: Mapping[str, Sequence[str]]) -> str:
+    return "; ".join(f"{split}: {', '.join(dict.fromkeys(names))}" for split, names in splits.items())
 
 
 def _unanswered(sheets: Sheets, baseline: str | None) -> list[str]:

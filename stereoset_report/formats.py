@@ -5,6 +5,7 @@ import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, compress
 from typing import Any
 
 from stereoset_scoring.files.predictions import printable
@@ -90,13 +91,18 @@ def render(table: Table, layout: str, width: int | None = None) -> str:
 
 def filled(table: Table) -> Table:
     """The table without those columns of Cells that nobody fills."""
-    left, rows = len(table.labels), [row for some in table.sections.values() for row in some]
-    kept = [i for i in range(len(table.columns)) if any(_is_filled(row[left + i]) for row in rows)]
-    sections = {
-        heading: [[*row[:left], *(row[left + i] for i in kept)] for row in some]
-        for heading, some in table.sections.items()
-    }
-    return replace(table, columns=[table.columns[i] for i in kept], sections=sections)
+    left, kept = len(table.labels), [any(map(_is_filled, cells)) for cells in _by_column(table)]
+    sections: dict[str, list[Row]] = {}
+    for heading, rows in table.sections.items():
+        sections[heading] = [[*row[:left], *compress(row[left:], kept)] for row in rows]
+    return replace(table, columns=list(compress(table.columns, kept)), sections=sections)
+
+
+def _by_column(table: Table) -> list[list[Any]]:
+    """The Cells and counts of each column."""
+    left, rows = len(table.labels), list(chain.from_iterable(table.sections.values()))
+    cells = [row[left:] for row in rows]
+    return [list(column) for column in zip(*cells, strict=True)] if cells else [[] for _ in table.columns]
 
 
 def _is_filled(cell: Any) -> bool:
@@ -191,9 +197,8 @@ def comma_separated(table: Table) -> str:
     A column of Cells with intervals or published numbers is followed by those; what there is not is empty. Notes are
     left out.
     """
-    left, rows = len(table.labels), [row for some in table.sections.values() for row in some]
-    parts = [_csv_parts([row[left + i] for row in rows]) for i in range(len(table.columns))]
-    names = ["_".join(word for word in column if word) for column in table.columns]
+    left, parts = len(table.labels), list(map(_csv_parts, _by_column(table)))
+    names = ["_".join(filter(None, column)) for column in table.columns]
     header = [
         name if part == "value" else f"{name}_{part}" for name, some in zip(names, parts, strict=True) for part in some
     ]
@@ -218,7 +223,7 @@ def records_as_csv(records: Iterable[Mapping[str, Any]]) -> str:
     """Records as CSV, a line each, and a column for each name that any has; control characters are spelled out."""
     found = list(records)
     names = list(dict.fromkeys(name for record in found for name in record))
-    return as_csv([names, *([_one_line(record.get(name)) for name in names] for record in found)])
+    return as_csv([names, *(map(_one_line, map(record.get, names)) for record in found)])
 
 
 def _one_line(value: Any) -> Any:
@@ -227,10 +232,9 @@ def _one_line(value: Any) -> Any:
 
 def _csv_parts(cells: Sequence[Any]) -> list[str]:
     """What a column of a table becomes in CSV: the value, then what else any of its Cells holds."""
-    known = [
-        name for name in ("low", "high", "published") if any(getattr(cell, name, None) is not None for cell in cells)
-    ]
-    return ["value", *known]
+    of_cells = [cell for cell in cells if isinstance(cell, Cell)]
+    held = {name for cell in of_cells for name, value in vars(cell).items() if value is not None}
+    return ["value", *(name for name in ("low", "high", "published") if name in held)]
 
 
 def _csv_value(cell: Any, part: str) -> Any:

@@ -23,7 +23,8 @@ def make_results_with_intervals(saved: Saved, resampling: Resampling, average: s
     for cell, (sheet,) in sheets.items():
         by_example = average == "example" or cell.task in PAIR_TASKS
         for group, numbers in results[cell.language][cell.task].items():
-            found = figures(sheet.judged.group(group).units(by_example), resampling)
+            judged = sheet.judged.group(group)
+            found = figures(judged.units(by_example), resampling) if judged.judgements else {}
             for name in [name for name in found if name in numbers]:
                 numbers |= {f"{name}_low": found[name].low, f"{name}_high": found[name].high}
     return results

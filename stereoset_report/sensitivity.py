@@ -128,10 +128,7 @@ def sensitivity_table(found: Sequence[Sensitivity]) -> Table:
     sections: dict[str, list[Row]] = {}
     for one in found:
         cell = one.cell
-        rows = [
-            [asked.method, asked.name, *(shown(asked.figures.get(name)) for name in NUMBERS), Shown(None)]
-            for asked in one.asked
-        ]
+        rows = [[asked.method, asked.name, *_cells(asked), Shown(None)] for asked in one.asked]
         if one.spreads:
             rows += [_spread_row(one, "within"), _spread_row(one, "between"), _spread_row(one, "range")]
             rows[-1][-1] = Shown(one.agree)
@@ -178,6 +175,10 @@ def _agreement(sheets: Sequence[Sheet]) -> float | None:
         return None
     votes = np.array([common_examples(common, sheet.judged)[1].stereotyped for sheet in sheets])
     return float(100 * (votes == votes[0]).all(axis=0).mean())
+
+
+def _cells(asked: Asked) -> Row:
+    return [shown(asked.figures.get(name)) for name in NUMBERS]
 
 
 def _spread_row(one: Sensitivity, part: str) -> Row:

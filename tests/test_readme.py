@@ -99,6 +99,8 @@ def limited(command):
     """The command, on the first examples only and on the processes there are; with the data that are here already."""
     if command.startswith("stereoset fetch"):  # tests/dataset/test_mirror.py has servers to fetch from
         return f"{command} --configs intrasentence_de intersentence_de"
+    if command.startswith("stereoset export dataset"):
+        return f"{command} --configs intrasentence_de crows_pairs_fr"
     if not re.search(r"score\.py|stereoset_cli\.score|stereoset score", command):
         return command
     return re.sub(r"--num_processes \d+", "--num_processes 1", command) + " --limit 5"

@@ -38,7 +38,7 @@ def split_config(config: str) -> tuple[str, str]:
     (('intersentence', 'tr'), ('crows_pairs_en_revised', 'en'))
     """
     task, _, language = config.rpartition("_")
-    has_language = task in CONTEXT_TASKS or language in PAIR_LANGUAGES.get(task, ())
+    has_language = task in CONTEXT_TASKS or (task in PAIR_TASKS and len(language) == 2)  # also in one's own language
     return (task, language) if has_language and config not in PAIR_TASKS else (config, ENGLISH)
 
 

@@ -16,7 +16,7 @@ from stereoset_metric.compute_score import compare_scores, compute_score, confid
 
 LABELS = ["stereotype", "anti-stereotype", "unrelated"]
 ROW = {"target": "baker", "bias_type": "profession", "gold_label": LABELS}
-OPTIONS = ("average", "ties", "breakdown", "confidence_level", "n_resamples", "seed", "signature")
+OPTIONS = ("average", "ties", "breakdown", "confidence_level", "n_resamples", "seed", "signature", "min_agreement")
 
 
 def nested(depth):

@@ -29,6 +29,7 @@ NAMED = [(task, language) for task, languages in LANGUAGES_OF.items() for langua
         ("intrasentence_pairs", "intrasentence_pairs", "en", "pairs"),
         ("crows_pairs", "crows_pairs", "en", "pairs"),
         ("crows_pairs_nl", "crows_pairs", "nl", "pairs"),
+        ("crows_pairs_it", "crows_pairs", "it", "pairs"),
         ("crows_pairs_en_revised", "crows_pairs_en_revised", "en", "pairs"),
         ("crows_pairs_gender_en", "crows_pairs_gender", "en", "pairs"),
         ("crows_pairs_gender_zh", "crows_pairs_gender", "zh", "pairs"),
