@@ -7,12 +7,13 @@ FLOOR = 90
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help score test lint suite coverage sweep test-compat benchmark clean
+.PHONY: help score test lint suite test-browser coverage sweep test-compat benchmark clean
 
 help:
 	@echo 'make score        score the built-in sample and print its table (sets up .venv)'
 	@echo 'make test         lint and test (sets up .venv)'
 	@echo 'make coverage     test, and say which lines no test reaches'
+	@echo 'make test-browser test the page in a real browser (needs chromium and chromium-driver)'
 	@echo 'make sweep        score every text architecture of transformers against its own forward pass (minutes)'
 	@echo 'make test-compat  test data and metric with the oldest datasets supported (sets up .venv-compat)'
 	@echo 'make benchmark    measure the speed, against others and against the machine (sets up .venv-benchmark)'
@@ -37,6 +38,11 @@ coverage: .venv/installed
 
 sweep: .venv/installed
 	OMP_NUM_THREADS=1 .venv/bin/python -m tests.sweep --page stereoset_scoring/ARCHITECTURES.md
+
+# The browser is the distribution's: apt-get install chromium chromium-driver. Pages are of 100 runs, and figures printed.
+test-browser: .venv/installed
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[browser]'
+	STEREOSET_PAGE_RUNS=100 .venv/bin/python -m pytest -rs -s tests/report/test_browser.py
 
 test-compat: .venv-compat/installed
 	.venv-compat/bin/python -m pytest tests/dataset tests/metric

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe & Ito's colours, which people tell apart who see few, on light and on dark; and as many markers.
+# Okabe & Ito's colours, which people tell apart who see few, on light and on dark; and another number of markers, so
+# that the first 42 pairs of the two differ.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-MARKERS = ("o", "s", "^", "D", "v", "P")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("solid", "dashed", "dotted")
 INK, LINE, PAPER = "#1b1d1f", "#c9ced3", "#fefefe"  # stand for the theme's
 THEMED = {INK: "var(--ink)", LINE: "var(--line)", PAPER: "var(--paper)"}
@@ -188,7 +189,7 @@ def _plane(cell: Cell, entries: Sequence[Entry]) -> "Figure":
                 axes.annotate(part.cell.group, _point(part), (4, -9), textcoords="offset points", fontsize=7)
         _whiskers(axes, entry, colour)
         label = _short(entry.model) if len(shown) <= NAMED_AT_MOST else None
-        axes.plot(*_point(entry), marker=marker, color=colour, ls="none", ms=8, label=label)
+        axes.plot(*_point(entry), marker=marker, color=colour, ls="none", ms=7, label=label)
         if len(shown) > NAMED_AT_MOST:
             axes.annotate(str(i + 1), _point(entry), (5, 4), textcoords="offset points", fontsize=7)
     axes.set_xlabel("ss (%): 50 is unbiased by this measure")
