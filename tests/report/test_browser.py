@@ -1,6 +1,6 @@
 """The page in a real browser, without a network: no error, no request, figures drawn, search and sort at work.
 
-`make test-browser` installs what drives it; the browser is the distribution's: apt-get install chromium chromium-driver.
+`make test-browser` installs what drives it; the browser is the distribution's: chromium and chromium-driver.
 """
 
 import json
@@ -22,6 +22,7 @@ from tests.report.test_page import HOSTILE, page_of, rows_of, saved  # noqa: E40
 
 QUIET = ("--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run")
 PHONE = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+DESK = {"width": 1200, "height": 900, "deviceScaleFactor": 1, "mobile": False}
 RUNS = int(os.environ.get("STEREOSET_PAGE_RUNS", "20"))  # make test-browser: 100
 
 
@@ -45,7 +46,7 @@ def show(driver, tmp_path):
     def opened(text, mobile=False, theme="light"):
         page = tmp_path / "page.html"
         page.write_text(text, encoding="utf-8")
-        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", PHONE if mobile else {**PHONE, "width": 1200, "mobile": False})
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", PHONE if mobile else DESK)
         scheme = [{"name": "prefers-color-scheme", "value": theme}]
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
         driver.get_log("performance")
@@ -80,6 +81,11 @@ def fill(driver, form, name, value):
     driver.execute_script(script, form, name, value)
 
 
+def brightness(colour):
+    """The sum of red, green and blue of rgba(…)."""
+    return sum(map(int, colour[colour.index("(") + 1 : -1].split(",")[:3]))
+
+
 @pytest.fixture(scope="module")
 def two():
     rows = rows_of()
@@ -95,10 +101,11 @@ def test_a_page_opens_and_its_figures_are_drawn_within_its_width(show, two, mobi
     sizes = [(one.size["width"], one.size["height"]) for one in figures]
     assert all(width > 200 and height > 60 for width, height in sizes), sizes
     assert driver.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
-    ink, paper = driver.execute_script("const style = getComputedStyle(document.body); return [style.color, style.backgroundColor]")
-    brightness = [sum(map(int, colour[colour.index("(") + 1 : -1].split(",")[:3])) for colour in (ink, paper)]
-    assert (brightness[0] > brightness[1]) == (theme == "dark")
-    assert abs(brightness[0] - brightness[1]) > 450
+    page = driver.find_element(By.TAG_NAME, "body")
+    ink = page.value_of_css_property("color")
+    contrast = brightness(ink) - brightness(page.value_of_css_property("background-color"))
+    assert (contrast > 0) == (theme == "dark")
+    assert abs(contrast) > 450
     label = driver.find_element(By.CSS_SELECTOR, "figure svg text")
     assert label.value_of_css_property("fill") == ink.replace("rgba", "rgb").replace(", 1)", ")")
 
@@ -161,6 +168,7 @@ def test_a_leaderboard_of_many_runs_stays_usable(show):
     fill(driver, "item-filters", "search", "example 7 ")
     assert len(body(driver, "item-table")) == 50
     answered = time.perf_counter() - start
-    print(f"{RUNS} runs of {len(rows)} examples: {len(text) / 2**20:.1f} MiB, open {opened:.1f} s, sort and search {answered:.1f} s")
+    size = f"{len(text) / 2**20:.1f} MiB"
+    print(f"{RUNS} runs of {len(rows)} examples: {size}, open {opened:.1f} s, sort and search {answered:.1f} s")
     assert opened < 20
     assert answered < 10
