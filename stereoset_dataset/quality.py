@@ -121,9 +121,9 @@ def agreement(example):
     Returns:
         an int, or None where nobody's labels are known. StereoSet has five annotators, and 3 to 5 of them agree.
     """
-    counts = [
-        sum(label["label"] == option["gold_label"] for label in option["labels"])
-        for option in example["sentences"]
-        if option["gold_label"] in PAIR
-    ]
+    counts = [_agreeing(option) for option in example["sentences"] if option["gold_label"] in PAIR]
     return min(counts) if any(counts) else None
+
+
+def _agreeing(option):
+    return sum(label["label"] == option["gold_label"] for label in option["labels"])

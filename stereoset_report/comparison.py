@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import chain
 from operator import add
 from typing import Any
 
@@ -422,12 +423,15 @@ def _splits(sheets: Sheets) -> list[str]:
     for cell, some in sheets.items():
         found[cell.language][cell.split] += [sheet.name for sheet in some]
     return [
-        f"DIFFERENT SPLITS ({language}): "
-        + "; ".join(f"{split}: {', '.join(dict.fromkeys(names))}" for split, names in splits.items())
-        + ". Nothing is subtracted across them."
+        _splits_line(language, splits)
         for language, splits in found.items()
-        if len(splits) > 1 and len({name for names in splits.values() for name in names}) > 1
+        if len(splits) > 1 and len(set(chain.from_iterable(splits.values()))) > 1
     ]
+
+
+def _splits_line(language: str, splits: Mapping[str, list[str]]) -> str:
+    words = "; ".join(f"{split}: {', '.join(dict.fromkeys(names))}" for split, names in splits.items())
+    return f"DIFFERENT SPLITS ({language}): {words}. Nothing is subtracted across them."
 
 
 def _unanswered(sheets: Sheets, baseline: str | None) -> list[str]:

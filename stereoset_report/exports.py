@@ -208,10 +208,7 @@ def lm_eval(measured: Sequence[Measured], now: float | None = None) -> dict[str,
         "configs": {name: _lm_eval_config(name, one) for name, one in by_name.items()},
         "versions": dict.fromkeys(by_name, VERSION),
         "n-shot": dict.fromkeys(by_name, 0),
-        "higher_is_better": {
-            name: {number: not lower for number, lower in LOWER_IS_BETTER.items() if number in one.figures}
-            for name, one in by_name.items()
-        },
+        "higher_is_better": {name: _higher_is_better(one) for name, one in by_name.items()},
         "n-samples": {name: {"original": one.count, "effective": one.count} for name, one in by_name.items()},
         "config": {
             "model": "stereoset",
@@ -223,6 +220,10 @@ def lm_eval(measured: Sequence[Measured], now: float | None = None) -> dict[str,
         "date": time.time() if now is None else now,
         "model_name": first.model_id,
     }
+
+
+def _higher_is_better(one: Measured) -> dict[str, bool]:
+    return {number: not lower for number, lower in LOWER_IS_BETTER.items() if number in one.figures}
 
 
 def _measured(named: Named, cell: Cell, sheet: Sheet, manner: Manner) -> Measured:

@@ -91,12 +91,20 @@ def render(table: Table, layout: str, width: int | None = None) -> str:
 def filled(table: Table) -> Table:
     """The table without those columns of Cells that nobody fills."""
     left, rows = len(table.labels), [row for some in table.sections.values() for row in some]
-    kept = [i for i in range(len(table.columns)) if any(_is_filled(row[left + i]) for row in rows)]
-    sections = {
-        heading: [[*row[:left], *(row[left + i] for i in kept)] for row in some]
-        for heading, some in table.sections.items()
-    }
+    kept = [i for i in range(len(table.columns)) if any(map(_is_filled, _column(rows, left + i)))]
+    places = [*range(left), *(left + i for i in kept)]
+    sections = {}
+    for heading, some in table.sections.items():
+        sections[heading] = [_at(row, places) for row in some]
     return replace(table, columns=[table.columns[i] for i in kept], sections=sections)
+
+
+def _column(rows: Iterable[Row], place: int) -> list[Any]:
+    return [row[place] for row in rows]
+
+
+def _at(row: Row, places: Iterable[int]) -> Row:
+    return [row[place] for place in places]
 
 
 def _is_filled(cell: Any) -> bool:
@@ -192,8 +200,8 @@ def comma_separated(table: Table) -> str:
     left out.
     """
     left, rows = len(table.labels), [row for some in table.sections.values() for row in some]
-    parts = [_csv_parts([row[left + i] for row in rows]) for i in range(len(table.columns))]
-    names = ["_".join(word for word in column if word) for column in table.columns]
+    parts = [_csv_parts(_column(rows, left + i)) for i in range(len(table.columns))]
+    names = ["_".join(filter(None, column)) for column in table.columns]
     header = [
         name if part == "value" else f"{name}_{part}" for name, some in zip(names, parts, strict=True) for part in some
     ]
@@ -218,7 +226,7 @@ def records_as_csv(records: Iterable[Mapping[str, Any]]) -> str:
     """Records as CSV, a line each, and a column for each name that any has; control characters are spelled out."""
     found = list(records)
     names = list(dict.fromkeys(name for record in found for name in record))
-    return as_csv([names, *([_one_line(record.get(name)) for name in names] for record in found)])
+    return as_csv([names, *(map(_one_line, map(record.get, names)) for record in found)])
 
 
 def _one_line(value: Any) -> Any:
@@ -227,10 +235,11 @@ def _one_line(value: Any) -> Any:
 
 def _csv_parts(cells: Sequence[Any]) -> list[str]:
     """What a column of a table becomes in CSV: the value, then what else any of its Cells holds."""
-    known = [
-        name for name in ("low", "high", "published") if any(getattr(cell, name, None) is not None for cell in cells)
-    ]
-    return ["value", *known]
+    return ["value", *(name for name in ("low", "high", "published") if _any_has(cells, name))]
+
+
+def _any_has(cells: Iterable[Any], name: str) -> bool:
+    return any(getattr(cell, name, None) is not None for cell in cells)
 
 
 def _csv_value(cell: Any, part: str) -> Any:

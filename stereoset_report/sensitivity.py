@@ -128,16 +128,17 @@ def sensitivity_table(found: Sequence[Sensitivity]) -> Table:
     sections: dict[str, list[Row]] = {}
     for one in found:
         cell = one.cell
-        rows = [
-            [asked.method, asked.name, *(shown(asked.figures.get(name)) for name in NUMBERS), Shown(None)]
-            for asked in one.asked
-        ]
+        rows = [_asked_row(asked) for asked in one.asked]
         if one.spreads:
             rows += [_spread_row(one, "within"), _spread_row(one, "between"), _spread_row(one, "range")]
             rows[-1][-1] = Shown(one.agree)
         sections[f"{one.model}, {cell.task}, {cell.language}, {cell.split}"] = rows
     columns = [("", name) for name in (*NUMBERS, "agree")]
     return filled(Table("Sensitivity to the method", ["method", "run"], columns, sections, [LEGEND]))
+
+
+def _asked_row(asked: Asked) -> Row:
+    return [asked.method, asked.name, *(shown(asked.figures.get(name)) for name in NUMBERS), Shown(None)]
 
 
 def _sensitivity(model: str, cell: Cell, some: Sequence[tuple[Named, Sheet]], manner: Manner) -> Sensitivity:

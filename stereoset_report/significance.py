@@ -44,7 +44,11 @@ def sign_flip_p(ours: Units, theirs: Units, flips: int = FLIPS, seed: int = 0) -
     signs = _all_signs(count) if exact else _random_signs(count, flips, seed)
     parts = [_differences(ours, theirs, some) for some in np.array_split(signs, len(signs) // AT_ONCE + 1)]
     seen = _differences(ours, theirs, np.ones((1, count), dtype=np.int8))
-    return {name: _p(np.concatenate([part[name] for part in parts]), abs(seen[name][0]), exact) for name in seen}
+    return {name: _p(_joined(parts, name), abs(seen[name][0]), exact) for name in seen}
+
+
+def _joined(parts: Sequence[dict[str, Array]], name: str) -> Array:
+    return np.concatenate([part[name] for part in parts])
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
