@@ -17,7 +17,7 @@ from stereoset_cli.labelled import HELP, read_labelled
 from stereoset_cli.table import share
 from stereoset_cli.telling import table_width
 from stereoset_metric.compute_score import TIES
-from stereoset_report.comparison import Manner
+from stereoset_report.comparison import Manner, Named
 from stereoset_report.formats import render
 from stereoset_report.items import FLAGS, SORTS, Wanted, make_items, make_terms, select
 from stereoset_report.items_text import as_json_lines, as_text, items_as_csv, terms_as_csv, terms_table
@@ -42,7 +42,7 @@ def main() -> None:
     print(show_terms(args, named, other, wanted) if args.by else show_items(args, named, other, wanted))
 
 
-def show_items(args, named, other, wanted) -> str:
+def show_items(args: argparse.Namespace, named: Named, other: Named | None, wanted: Wanted) -> str:
     """The items as text."""
     items = select(make_items(named, other), wanted, args.sort, args.reverse)[: args.limit]
     if args.format == JSON_LINES:
@@ -50,7 +50,7 @@ def show_items(args, named, other, wanted) -> str:
     return items_as_csv(items) if args.format == CSV else as_text(items) or "no such example"
 
 
-def show_terms(args, named, other, wanted) -> str:
+def show_terms(args: argparse.Namespace, named: Named, other: Named | None, wanted: Wanted) -> str:
     """The target terms as text."""
     manner = Manner(ties=args.ties, resampling=Resampling(args.confidence_level, args.resamples))
     terms = make_terms(named, other, manner, wanted)
