@@ -1,4 +1,4 @@
-"""StereoSet in six languages, and CrowS-Pairs in twelve, as rows of `datasets`."""
+"""StereoSet in six languages, and CrowS-Pairs in eleven, as rows of `datasets`."""
 
 from typing import TYPE_CHECKING, Any
 
