@@ -3,7 +3,9 @@
 import argparse
 import json
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from stereoset_dataset.quality import FLAGS
 from stereoset_scoring.baselines import is_baseline, sentiment_model
@@ -92,7 +94,7 @@ def _add_questions(group):
     group.add_argument("--limit", type=int, help="only the first examples of each task: a PARTIAL result")
 
 
-def add_own_data(group) -> None:
+def add_own_data(group: argparse._ArgumentGroup) -> None:
     """The options for examples of one's own."""
     group.add_argument(
         "--data-file", type=Path, metavar="FILE", help="examples of your own, in the layout of StereoSet's dev.json"
@@ -100,7 +102,7 @@ def add_own_data(group) -> None:
     group.add_argument("--language", type=read_language, metavar="XX", help=f"of --data-file; default: {ENGLISH}")
 
 
-def add_selection(group) -> None:
+def add_selection(group: argparse._ArgumentGroup) -> None:
     """The options that say which examples count, and by what they are told apart."""
     group.add_argument(
         "--without",
@@ -228,7 +230,9 @@ def _mistakes_of_revisions(args, baseline):
     }
 
 
-def asked_for(args: argparse.Namespace, data_file=None, selection: str | None = None) -> asked.Asked:
+def asked_for(
+    args: argparse.Namespace, data_file: Mapping[str, str] | None = None, selection: str | None = None
+) -> asked.Asked:
     """The command line as a run takes it.
 
     Args:
@@ -286,21 +290,21 @@ def label_of(model: str | None) -> str:
     return Path(model).resolve().name if Path(model).exists() or model.count("/") != 1 else model
 
 
-def read_label(text):
+def read_label(text: str) -> str:
     """--name: a line that a terminal shows."""
     if not text.strip() or not text.isprintable():
         raise argparse.ArgumentTypeError(f"{text!r} is no label: give one line of text")
     return text
 
 
-def read_language(text):
+def read_language(text: str) -> str:
     """--language: two letters."""
     if not re.fullmatch("[a-z]{2}", text):
         raise argparse.ArgumentTypeError(f"{text!r} is no language: give two letters, such as it")
     return text
 
 
-def read_quantization(text):
+def read_quantization(text: str) -> dict[str, Any]:
     """--quantization as load_scorer takes it: a JSON object, or what a file holds."""
     try:
         found = json.loads(text if text.lstrip().startswith("{") else Path(text).read_text(encoding="utf-8"))
@@ -311,20 +315,20 @@ def read_quantization(text):
     return found
 
 
-def options(words):
+def options(words: Iterable[str] | None) -> dict[str, Any]:
     """--option as a Scorer takes it: {name: value}."""
     pairs = dict(word.partition("=")[::2] for word in words or ())
     return {name: read_option(name, value) for name, value in pairs.items()}
 
 
-def methods_by_task(words):
+def methods_by_task(words: Sequence[str] | None) -> str | dict[str, str] | None:
     """--method as load_scorer takes it: None, a name, or {task: name}."""
     if not words or (len(words) == 1 and "=" not in words[0]):
         return words[0] if words else None
     pairs = dict(word.partition("=")[::2] for word in words)
     if not set(pairs) <= set(TASKS) or not all(pairs.values()):
         raise Refusal(f"--method {' '.join(words)} is neither a name nor TASK=NAME for the tasks {', '.join(TASKS)}.")
-    methods = {}
+    methods: dict[str, str] = {}
     for task, name in pairs.items():
         if methods.setdefault(asked_as(task), name) != name:
             raise Refusal(f"--method {' '.join(words)} gives pairs two methods: score each in a run of its own.")

@@ -60,7 +60,7 @@ def score(args: argparse.Namespace) -> None:
         return results, find_alarms(results, parts, record)
 
     own, selection = read_own(args), read_selection(args)
-    asked = asked_for(args, own and own.reference, str(selection) or None)
+    asked = asked_for(args, own.reference if own else None, str(selection) or None)
     listener = Listener(lambda plan: say(*headline(plan.record["model"]), *exceptions(plan)), show, note, progress)
     try:
         outcomes = run(asked, lambda: load_data(args, own, selection), judge, listener)

@@ -9,16 +9,17 @@ A CSV of CrowS-Pairs' own code carries its pairs itself: sent_more, sent_less, s
 
 import argparse
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from stereoset_cli.arguments import Formatter, add_selection, read_label, read_language
 from stereoset_cli.ending import run
 from stereoset_cli.telling import table_width
 from stereoset_metric.compute_score import AVERAGES, TIES, VERSION, compare_scores, flat_references
-from stereoset_report.results import find_alarms, make_results
-from stereoset_report.saved import read_saved
-from stereoset_report.selection import Selection, difference, effect, read_own_flags
+from stereoset_report.results import Results, find_alarms, make_results
+from stereoset_report.saved import Saved, read_saved
+from stereoset_report.selection import Parts, Selection, difference, effect, read_own_flags
 from stereoset_report.text import find_notes, render, render_difference
 from stereoset_scoring.files.predictions import option_ids
 from stereoset_scoring.refusal import Refusal
@@ -26,7 +27,7 @@ from stereoset_scoring.refusal import Refusal
 LEVEL = 0.95  # of the intervals of differences, where none is asked for
 
 
-def main():
+def main() -> None:
     """Scores, data, numbers, table."""
     args = parse_args()
     saved = read(args, args.scores)
@@ -44,13 +45,13 @@ def main():
         return
     title = args.name or saved.label
     print(render(results, title, line, partial, alarms, find_notes(saved.record), table_width()))
-    if compared:
+    if compared and other:
         print(render_differences(args, compared, title, other.label))
     if selected:
         print(render_selected(args, title, results, selected))
 
 
-def select(args, parts):
+def select(args: argparse.Namespace, parts: Parts) -> "Selected | None":
     """What comes out of the examples that --without and --min-agreement leave; None where all are asked for."""
     selection = Selection(args.without, args.min_agreement, read_own_flags(args.flags))
     if not selection:
@@ -65,24 +66,24 @@ class Selected(NamedTuple):
     """The results of some of the examples, which they are, and how far that moves the figures."""
 
     which: str
-    results: dict
+    results: Results
     signature: str
-    effect: list
+    effect: list[str]
 
 
-def plain(results, selected):
+def plain(results: Results, selected: Selected) -> dict[str, Any]:
     """A Selected as JSON holds it, with its differences from the results of all examples."""
     return {**selected._asdict(), "differences": difference(results, selected.results)}
 
 
-def render_selected(args, title, results, selected):
+def render_selected(args: argparse.Namespace, title: str, results: Results, selected: Selected) -> str:
     """The table of a Selected, and what leaving the others out changes."""
     table = render(selected.results, title, selected.signature, selected.which, [], (), table_width())
     change = render_difference(results, selected.results, "all", selected.which, table_width())
     return "\n".join(["", table, change, "", *selected.effect])
 
 
-def parse_args():
+def parse_args() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=Formatter)
     scored = parser.add_argument_group("what was scored")
@@ -105,7 +106,7 @@ def parse_args():
     return parser.parse_args()
 
 
-def share(word):
+def share(word: str) -> float:
     """A confidence level of the command line."""
     level = float(word)
     if not 0 < level < 1:
@@ -113,12 +114,12 @@ def share(word):
     return level
 
 
-def read(args, path):
+def read(args: argparse.Namespace, path: Path) -> Saved:
     """The Saved scores of a file or a run."""
     return read_saved(path, args.language, args.split, args.data_dir, args.data_file)
 
 
-def metric_options(args):
+def metric_options(args: argparse.Namespace) -> dict[str, Any]:
     """The metric's arguments."""
     return {
         "average": args.average,
@@ -128,14 +129,14 @@ def metric_options(args):
     }
 
 
-def signature(args, parts, partial):
+def signature(args: argparse.Namespace, parts: Parts, partial: object) -> str:
     """How the numbers were made, in a line."""
     count = sum(len(rows) for rows, _ in parts.values())
     made = {"average": args.average, "ties": args.ties, "n": count, "partial": partial or None, "version": VERSION}
     return "|".join(f"{name}:{value}" for name, value in made.items() if value is not None)
 
 
-def compare(args, parts, others):
+def compare(args: argparse.Namespace, parts: Parts, others: Parts) -> dict[str, dict[str, Any]]:
     """{config: the paired differences to the other scores, with their intervals}.
 
     Raises:
@@ -165,7 +166,9 @@ def compare(args, parts, others):
     return compared
 
 
-def render_differences(args, compared, label, other_label):
+def render_differences(
+    args: argparse.Namespace, compared: Mapping[str, Mapping[str, Any]], label: str, other_label: str
+) -> str:
     """What `compare` returned as text: a line for each config and number."""
     level = f"{args.confidence_level or LEVEL:.0%} intervals"
     lines = ["", f"{label} minus {other_label}, percentage points, {level}"]

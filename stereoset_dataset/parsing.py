@@ -83,10 +83,11 @@ def portuguese_examples(data, task):
         data (bytes): dev_ptbr.json.
         task: "intrasentence" or "intersentence".
     """
-    return [
-        {**example, "sentences": [{**option, "labels": []} for option in example["sentences"]]}
-        for example in stereoset_examples(data, task)
-    ]
+    return [_without_labels(example) for example in stereoset_examples(data, task)]
+
+
+def _without_labels(example):
+    return {**example, "sentences": [{**option, "labels": []} for option in example["sentences"]]}
 
 
 def translated_examples(records):

@@ -5,12 +5,15 @@ Standard library only, and no other file of this package but the layout of its e
 
 import re
 import typing
+from collections.abc import Mapping
 
 BLANK = "BLANK"
 PAIR = ("stereotype", "anti-stereotype")
 
 TRANSLATORS = "translators' comments on CrowS-Pairs, Névéol et al. 2022"
 COUNTED = "counted in the texts by this project"
+
+Example = Mapping[str, typing.Any]
 
 
 class Flag(typing.NamedTuple):
@@ -58,11 +61,11 @@ _KINDS = {
 _MENDED = ("bias_type_mismatch", "double_switch", "not_minimal")  # in the revised pairs, where a comment says so
 
 
-def comment_flags(comment, revised=False, french=False):
+def comment_flags(comment: str, revised: bool = False, french: bool = False) -> list[str]:
     """The flags that a translators' comment stands for, in the order of FLAGS.
 
     Args:
-        comment (str): of a pair; empty for none.
+        comment: of a pair; empty for none.
         revised: whether the pair is the revised one, in which some of what was found is mended ("… fixed").
         french: whether it is the French one; that names were adapted concerns no other.
     """
@@ -77,11 +80,11 @@ def _is_mended(kind, words):
     return bool(re.search(rf"({_KINDS[kind]})[^;/]*fixed", words))
 
 
-def text_flags(example, task, original=None):
+def text_flags(example: Example, task: str, original: Example | None = None) -> list[str]:
     """The flags that an example's own texts call for, in the order of FLAGS.
 
     Args:
-        example (dict): with `context` and `sentences`, a list of options with `sentence`, `id` and `gold_label`.
+        example: with `context` and `sentences`, a list of options with `sentence`, `id` and `gold_label`.
         task: "intrasentence", "intersentence", or any other of pairs.
         original: the English example that it translates; None where that is not known, or it is English itself.
     """
@@ -112,18 +115,18 @@ def _shares_a_text(example, original):
     return shared or (bool(example["context"]) and example["context"] == original["context"])
 
 
-def agreement(example):
+def agreement(example: Example) -> int | None:
     """How many of an example's annotators agree: the smaller number of labels that are the gold label, of its pair.
 
     Args:
-        example (dict): with `sentences`, a list of options with `gold_label` and `labels`, each {label, human_id}.
+        example: with `sentences`, a list of options with `gold_label` and `labels`, each {label, human_id}.
 
     Returns:
-        an int, or None where nobody's labels are known. StereoSet has five annotators, and 3 to 5 of them agree.
+        None where nobody's labels are known. StereoSet has five annotators, and 3 to 5 of them agree.
     """
-    counts = [
-        sum(label["label"] == option["gold_label"] for label in option["labels"])
-        for option in example["sentences"]
-        if option["gold_label"] in PAIR
-    ]
+    counts = [_agreeing(option) for option in example["sentences"] if option["gold_label"] in PAIR]
     return min(counts) if any(counts) else None
+
+
+def _agreeing(option):
+    return sum(label["label"] == option["gold_label"] for label in option["labels"])

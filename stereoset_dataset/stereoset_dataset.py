@@ -212,24 +212,26 @@ class Stereoset(datasets.GeneratorBasedBuilder):
         return str(path)
 
     def _generate_examples(self, path, beside=None):
-        data, task = _read(path), self.config.task
-        if task == "crows_pairs_gender":
-            examples = gender_pairs_examples(data)
-        elif self.config.sources.get("test") in (CROWS_PAIRS_REVISED, CROWS_PAIRS_FRENCH):
-            examples = revised_pairs_examples(data)
-        elif self.config.language == "nl":
-            examples = dutch_pairs_examples(data)
-        elif task == "crows_pairs":
-            examples = crows_pairs_examples(data)
-        elif self.config.language == "en":
-            examples = stereoset_examples(data, task)
-        elif self.config.language == "pt":
-            examples = portuguese_examples(data, task)
-        else:
-            examples = translated_examples(read_data_frame(data))
-        say_more = self._about(beside)
+        examples, say_more = self._examples(_read(path)), self._about(beside)
         for example in examples:
             yield example["id"], as_row({**example, **say_more(example)})
+
+    def _examples(self, data):
+        """The examples of a file, read as those of its config are laid out."""
+        task, language = self.config.task, self.config.language
+        if task == "crows_pairs_gender":
+            return gender_pairs_examples(data)
+        if self.config.sources.get("test") in (CROWS_PAIRS_REVISED, CROWS_PAIRS_FRENCH):
+            return revised_pairs_examples(data)
+        if language == "nl":
+            return dutch_pairs_examples(data)
+        if task == "crows_pairs":
+            return crows_pairs_examples(data)
+        if language == "en":
+            return stereoset_examples(data, task)
+        if language == "pt":
+            return portuguese_examples(data, task)
+        return translated_examples(read_data_frame(data))
 
     def _about(self, beside):
         """A function from an example to the columns that say how good it is.
@@ -348,11 +350,17 @@ def load_parallel(
     names = {language: _known(language, by_language, f"language of {task}") for language in languages}
     first = next(iter(Stereoset.builder_configs[names[languages[0]]].sources))
     rows = {name: load_stereoset(one, split or first, data_dir, cache_dir) for name, one in names.items()}
-    places = {name: {row_id: i for i, row_id in enumerate(some["id"])} for name, some in rows.items()}
-    common = [row_id for row_id in places[languages[0]] if all(row_id in some for some in places.values())]
+    places = {name: _places(some["id"]) for name, some in rows.items()}
+    shared = set.intersection(*map(set, places.values()))
+    common = [row_id for row_id in places[languages[0]] if row_id in shared]
     return datasets.DatasetDict(
-        {name: some.select([places[name][row_id] for row_id in common]) for name, some in rows.items()}
+        {name: some.select(list(map(places[name].__getitem__, common))) for name, some in rows.items()}
     )
+
+
+def _places(ids):
+    """{id: number of its row}."""
+    return {row_id: number for number, row_id in enumerate(ids)}
 
 
 def _prepared_folder(config, cache_dir):

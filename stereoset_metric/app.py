@@ -6,7 +6,9 @@ A Space holds this folder alone, so nothing outside it is imported, and gradio o
 """
 
 import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import datasets
 from compute_score import AVERAGES, TIES, Refusal, compute_score, flat_references
@@ -17,7 +19,9 @@ FIGURES = ("count", "ss", "lms", "icat", "icat_macro", "ties")
 HEADER = ["task", "bias type", *FIGURES]
 
 
-def make_table(predictions, gold=None, average="target", ties="strict"):
+def make_table(
+    predictions: str, gold: str | None = None, average: str = "target", ties: str = "strict"
+) -> list[list[Any]]:
     """The function behind the button.
 
     Args:
@@ -33,8 +37,8 @@ def make_table(predictions, gold=None, average="target", ties="strict"):
         ValueError: if a text is not in its layout, or an option has no score.
     """
     scores = read_scores(predictions)
-    gold = None if gold is None else read_gold(gold)
-    parts = {task: align(scores[task], gold_rows(task, gold)) for task in TASKS if task in scores}
+    examples = None if gold is None else read_gold(gold)
+    parts = {task: align(scores[task], gold_rows(task, examples)) for task in TASKS if task in scores}
     if len(parts) == len(TASKS):
         parts["overall"] = tuple(first + second for first, second in zip(*parts.values(), strict=True))
     table = []
@@ -46,7 +50,7 @@ def make_table(predictions, gold=None, average="target", ties="strict"):
     return table
 
 
-def read_scores(text):
+def read_scores(text: str) -> dict[str, dict[str, Any]]:
     """{task: {option id: score}} of the text of a prediction file."""
     content = _json(text, "The predictions")
     if not isinstance(content, dict) or not any(task in content for task in TASKS):
@@ -63,7 +67,7 @@ def read_scores(text):
     return scores
 
 
-def read_gold(text):
+def read_gold(text: str) -> dict[str, list[Any]]:
     """{task: examples} of the text of a file in dev.json's layout."""
     content = _json(text, "The gold file")
     data = content.get("data") if isinstance(content, dict) else None
@@ -72,7 +76,7 @@ def read_gold(text):
     return {task: data.get(task, []) for task in TASKS}
 
 
-def gold_rows(task, gold=None):
+def gold_rows(task: str, gold: Mapping[str, list[Any]] | None = None) -> Any:
     """The examples of a task, from the uploaded file or the published data set."""
     if gold is None:
         return datasets.load_dataset(GOLD, task, split="validation")
@@ -81,7 +85,7 @@ def gold_rows(task, gold=None):
     return gold[task]
 
 
-def align(scores, rows):
+def align(scores: Mapping[str, Any], rows: Iterable[Any]) -> tuple[list[list[Any]], list[dict[str, Any]]]:
     """(scores[i][j] of option j of example i, flat references)."""
     options = [_option_ids(row) for row in rows]
     known = {option for ids in options for option in ids}
@@ -94,11 +98,11 @@ def align(scores, rows):
     return [list(map(scores.__getitem__, ids)) for ids in options], flat_references(rows)
 
 
-def build_page():
+def build_page() -> Any:
     """The page, ready to launch."""
     import gradio
 
-    def press(pasted, uploaded, gold, average, ties):
+    def press(pasted: str, uploaded: str | None, gold: str | None, average: str, ties: str) -> list[list[Any]]:
         text = Path(uploaded).read_text(encoding="utf-8") if uploaded else pasted
         try:
             return make_table(text, Path(gold).read_text(encoding="utf-8") if gold else None, average, ties)
@@ -118,7 +122,7 @@ def build_page():
     return page
 
 
-def card():
+def card() -> str:
     """The metric card without the Space's header."""
     text = Path(__file__).with_name("README.md").read_text(encoding="utf-8")
     return text.split("---\n", 2)[-1].strip()

@@ -1,4 +1,4 @@
-"""What is made of scores afterwards: results, tables, the papers' tables. No torch."""
+"""What is made of scores afterwards: results, tables, comparisons, every example, the forms of others. No torch."""
 
 from stereoset_report.results import find_alarms, make_results
 from stereoset_report.text import fallback_words, find_notes, render, render_difference

@@ -222,6 +222,10 @@ def lm_eval(measured: Sequence[Measured], now: float | None = None) -> dict[str,
     }
 
 
+def _higher_is_better(one: Measured) -> dict[str, bool]:
+    return {number: not lower for number, lower in LOWER_IS_BETTER.items() if number in one.figures}
+
+
 def _measured(named: Named, cell: Cell, sheet: Sheet, manner: Manner) -> Measured:
     units = sheet.judged.units(manner.average == "example" or cell.task in PAIR_TASKS)
     draws = resampled(units, manner.resampling)
@@ -325,10 +329,6 @@ def _source(one: Measured) -> dict[str, Any]:
         names = {"dataset_name": one.hub_dataset, "source_type": "hf_dataset", "hf_repo": one.hub_dataset}
         return {**names, "samples_number": one.count, **details}
     return {"dataset_name": f"stereoset {one.config}", "source_type": "other", **details}
-
-
-def _higher_is_better(one: Measured) -> dict[str, bool]:
-    return {number: not lower for number, lower in LOWER_IS_BETTER.items() if number in one.figures}
 
 
 def _lm_eval_numbers(one: Measured) -> dict[str, Any]:

@@ -112,10 +112,15 @@ def alarms_of_results(results: Results) -> list[Alarm]:
 
 
 def _numbers(references: Rows, scores: Scores, breakdown: Sequence[str] = (), **options: Any) -> Groups:
-    more = [name for name in breakdown if any(reference.get(name) is not None for reference in references)]
+    more = [name for name in breakdown if _says(references, name)]
     numbers = compute_score(scores, references, **{**options, "breakdown": ["bias_type", *more]})
     groups = {**numbers.pop("bias_type"), **_named(numbers, more)}
     return {**groups, ALL: numbers}
+
+
+def _says(references: Rows, name: str) -> bool:
+    """Whether any example has a value of a column."""
+    return any(reference.get(name) is not None for reference in references)
 
 
 def _named(numbers: Numbers, names: Sequence[str]) -> Groups:
@@ -125,7 +130,7 @@ def _named(numbers: Numbers, names: Sequence[str]) -> Groups:
 
 def _pair_numbers(references: Rows, scores: Scores, breakdown: Sequence[str] = (), **options: Any) -> Groups:
     """Pairs counted as by Nangia et al.: one pool, the directions apart, and how sure the model is of its choice."""
-    more = [name for name in breakdown if any(reference.get(name) is not None for reference in references)]
+    more = [name for name in breakdown if _says(references, name)]
     options = {**options, "average": "example", "breakdown": ["bias_type", "direction", *more]}
     numbers = compute_score(scores, references, **options)
     groups = {**numbers.pop("bias_type"), **numbers.pop("direction"), **_named(numbers, more)}

@@ -1,10 +1,11 @@
 """Saved scores beside the rows that they are of: from a run of score.py, or from anybody's prediction file."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import stereoset_dataset
 from stereoset_dataset import load_stereoset
@@ -23,6 +24,8 @@ REFERENCE = ("path", "sha256", "language")  # what a record tells of one's own f
 READ = ("id", "context", "task", "flags", *COLUMNS)  # all that tables need of a row
 SPLITS = ("validation", "test", "sample", "file")
 
+Parts = dict[str, tuple[Sequence[Mapping[str, Any]], list[list[float]]]]  # {config: (rows, scores)}
+
 
 @dataclass(frozen=True)
 class Saved:
@@ -38,16 +41,23 @@ class Saved:
         signature: how the scores were made, in a line: that of a run; of a file, which it is.
     """
 
-    parts: dict
+    parts: Parts
     partial: str | None
     split: str
     family: str | None
-    record: dict
+    record: dict[str, Any]
     label: str = ""
     signature: str = ""
 
 
-def read_saved(path, language="en", split="validation", data_dir=None, data_file=None, whole=False):
+def read_saved(
+    path: Path,
+    language: str = "en",
+    split: str = "validation",
+    data_dir: str | Path | None = None,
+    data_file: Path | None = None,
+    whole: bool = False,
+) -> Saved:
     """The Saved scores of a prediction file or of the output folder of a run.
 
     A CSV, as CrowS-Pairs' own code writes it, holds its pairs itself: no data set is read for it.
@@ -65,14 +75,14 @@ def read_saved(path, language="en", split="validation", data_dir=None, data_file
         ValueError: if it has another layout, or does not fit the data; the message names the file.
     """
     if path.suffix.lower() == ".csv":
-        rows, scores = read_scored_pairs(path)
-        return Saved({config_name("crows_pairs", language): (rows, scores)}, None, "test", None, {}, label_of(path, {}))
+        pairs: Parts = {config_name("crows_pairs", language): read_scored_pairs(path)}
+        return Saved(pairs, None, "test", None, {}, label_of(path, {}))
     record = _read_record(path / "run.json") if path.is_dir() else {}
     scores = path / "scores.json" if path.is_dir() else path
     by_config, partial = read_predictions(scores)
     split = record.get("split") or split
     own = _own_rows(path, record, data_file, language)
-    parts = {}
+    parts: Parts = {}
     for name, by_id in by_config.items():
         says_none = name in CONTEXT_TASKS or language in LANGUAGES_OF.get(name, ())
         config = config_name(name, language) if says_none else name
@@ -93,7 +103,7 @@ def read_saved(path, language="en", split="validation", data_dir=None, data_file
     )
 
 
-def label_of(path, record):
+def label_of(path: Path, record: Mapping[str, Any]) -> str:
     """What tables call the scores: the label of their run, or the name of the file or folder."""
     label = record.get("label")
     if isinstance(label, str) and label.strip():
@@ -156,7 +166,7 @@ def _rows_of(own, config):
 
 
 @cache
-def load_rows(config, split, data_dir, whole=False):
+def load_rows(config: str, split: str, data_dir: str | Path | None, whole: bool = False) -> list[dict[str, Any]]:
     """The rows of a config, with the sample and the pairs of StereoSet among them.
 
     Args:

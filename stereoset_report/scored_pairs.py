@@ -41,7 +41,7 @@ def read_scored_pairs(path: Path) -> tuple[list[dict[str, Any]], list[list[float
     rows = [_row(where, pair, str(i) if number in COLUMNS else pair[number]) for i, (where, pair) in enumerate(pairs)]
     if len({row["id"] for row in rows}) < len(rows):
         raise Refusal(f"{path} numbers two pairs alike: give each line a number of its own.")
-    return rows, [[_score(where, pair, f"sent_{which}_score") for which in SENTENCES] for where, pair in pairs]
+    return rows, [_scores(where, pair) for where, pair in pairs]
 
 
 def _text(data):
@@ -70,6 +70,10 @@ def _row(where, pair, name):
             "direction": direction,
         }
     )
+
+
+def _scores(where, pair):
+    return [_score(where, pair, f"sent_{which}_score") for which in SENTENCES]
 
 
 def _score(where, pair, column):

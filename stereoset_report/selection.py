@@ -4,6 +4,7 @@ import csv
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -80,11 +81,13 @@ class Selection:
     def parts(self, parts: Parts) -> dict[str, tuple[list[Row], list[Any]]]:
         """{config: (rows that count, their scores)}; as `rows`."""
         self._check_ids(row["id"] for rows, _ in parts.values() for row in rows)
-        pairs = {
-            config: [pair for pair in zip(*part, strict=True) if self.keeps(pair[0])] for config, part in parts.items()
-        }
-        self._check_rest(pairs)
-        return {config: ([row for row, _ in some], [scores for _, scores in some]) for config, some in pairs.items()}
+        kept = {config: self._part(*part) for config, part in parts.items()}
+        self._check_rest({config: rows for config, (rows, _) in kept.items()})
+        return kept
+
+    def _part(self, rows: Sequence[Row], scores: Sequence[Any]) -> tuple[list[Row], list[Any]]:
+        pairs = [pair for pair in zip(rows, scores, strict=True) if self.keeps(pair[0])]
+        return [row for row, _ in pairs], [score for _, score in pairs]
 
     def _check_ids(self, ids: Iterable[str]) -> None:
         unknown = self.own.keys() - set(ids)
@@ -140,15 +143,20 @@ def check_pairs(data: Mapping[str, Sequence[Row]]) -> None:
     for config, rows in data.items():
         if asked_as(config) != PAIRS:
             continue
-        flagged = {row["id"]: [flag for flag in flags_of(row) if flag in UNSCORABLE] for row in rows}
+        flagged = {row["id"]: _unscorable(row) for row in rows}
         bad = {name: flags for name, flags in flagged.items() if flags}
         if bad:
             named = ", ".join(f"{name!r} ({' '.join(flags)})" for name, flags in bad.items())
-            needed = [flag for flag in UNSCORABLE if any(flag in flags for flags in bad.values())]
+            found = set(chain.from_iterable(bad.values()))
+            needed = [flag for flag in UNSCORABLE if flag in found]
             raise Refusal(
                 f"{config} has pairs in which nothing can be preferred, {named}: leave them out by "
                 f"--without {' '.join(needed)}."
             )
+
+
+def _unscorable(row: Row) -> list[str]:
+    return [flag for flag in flags_of(row) if flag in UNSCORABLE]
 
 
 def effect(parts: Parts, kept: Parts, level: float, **options: Any) -> list[str]:
@@ -187,13 +195,15 @@ def _numbers(task: str, rows: Sequence[Row], scores: Sequence[Any], **options: A
 
 def difference(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
     """{language: {task: {number: second minus first}}} of two results; None where there is no such number."""
-    return {
-        language: {
-            task: {name: _minus(second[language][task][ALL][name], groups[ALL][name]) for name in DIFFERENCES}
-            for task, groups in tasks.items()
-        }
-        for language, tasks in first.items()
-    }
+    return {language: _differences_by_task(tasks, second[language]) for language, tasks in first.items()}
+
+
+def _differences_by_task(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    return {task: _differences(groups[ALL], second[task][ALL]) for task, groups in first.items()}
+
+
+def _differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _minus(second[name], first[name]) for name in DIFFERENCES}
 
 
 def _minus(value: float | None, other: float | None) -> float | None:

@@ -79,7 +79,7 @@ class LanguageModelEngine(Engine, ABC):
             logits = logits_of(self.model(**inputs))
         return widened(seen[0] if done else logits)
 
-    def observed(self, inputs: Inputs) -> tuple[torch.Tensor, torch.Tensor | None]:
+    def observed(self, inputs: Inputs) -> tuple[torch.Tensor, torch.Tensor]:
         """As Engine; the logits are the states where those do not answer them."""
         hidden, logits = observed(self.model, inputs)
         if hidden is None or hidden.shape[:2] != logits.shape[:2]:

@@ -19,8 +19,10 @@ from stereoset_scoring.planning.rows import Row
 from stereoset_scoring.refusal import Refusal, in_short
 
 if TYPE_CHECKING:
+    from stereoset_scoring.engines.base import Engine, Inputs
     from stereoset_scoring.engines.bidirectional import BidirectionalEngine
     from stereoset_scoring.engines.causal import CausalEngine
+    from stereoset_scoring.engines.language_model import LanguageModelEngine
 
 FEW = 4
 # What counts parts, names tokens or speaks of other tasks is no length.
@@ -258,7 +260,7 @@ def stretched(row: Row, count: int) -> Row:
 
 
 @torch.no_grad()
-def must_compute(engine, rows: Sequence[Row]) -> None:
+def must_compute(engine: "Engine", rows: Sequence[Row]) -> None:
     """Refuse a model that is computed for no row in its dtype; in float32 there is no other to be named.
 
     Raises:
@@ -329,7 +331,7 @@ def _lone_states(engine, rows: Sequence[Row]) -> tuple[dict[int, torch.Tensor], 
     return {len(rows) - 1: last} | {i: _alone(engine, rows[i]) for i in chosen}, selects, projects
 
 
-def lone_states(engine, inputs) -> tuple[torch.Tensor, bool, bool]:
+def lone_states(engine: "LanguageModelEngine", inputs: "Inputs") -> tuple[torch.Tensor, bool, bool]:
     """(the states (T, H) of one row, whether its projection may be asked at some places alone, and is its end)."""
     states, logits = engine.observed(inputs)
     _, selects, projects = engine.told(inputs, logits[0, :PLACES])

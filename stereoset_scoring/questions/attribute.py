@@ -103,7 +103,11 @@ def _common(texts: Sequence[str], backwards: bool = False) -> int:
     read = [text[::-1] for text in texts] if backwards else texts
     columns = zip(*(map(str.lower, text) for text in read), strict=False)
     equal = len(list(takewhile(lambda column: len(set(column)) == 1, columns)))
-    return next(count for count in range(equal, -1, -1) if all(_is_border(text, count, backwards) for text in texts))
+    return next(count for count in range(equal, -1, -1) if _is_border_of_all(texts, count, backwards))
+
+
+def _is_border_of_all(texts: Sequence[str], count: int, backwards: bool) -> bool:
+    return all(_is_border(text, count, backwards) for text in texts)
 
 
 def _is_border(text: str, count: int, backwards: bool) -> bool:
