@@ -18,7 +18,7 @@ from stereoset_scoring.questions.examples import options_of, read_example
 
 NEAR = 1e-4  # nats: what batch, padding or machine may move a float32 score by
 SETTINGS = ("configuration", "trained_head", "code_sha256", "attention", "compiled", "quantization")  # of a head
-PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate")
+PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "peft")
 
 
 def model_record(source, heads):
@@ -32,6 +32,7 @@ def model_record(source, heads):
         "name": source.name,
         "revision": source.revision,
         "commit": source.commit,
+        "base": source.base,  # of an adapter
         "family": source.family,
         "next_sentence_head": source.next_sentence_head,
         "chat_template": source.family == "causal" and has_chat_template(source.tokenizer),  # there, and never used
@@ -44,12 +45,19 @@ def model_record(source, heads):
                 "devices": devices(head.engine.model),
                 "quantization": quantization(head.engine.model),
                 "shared_prefixes": head.engine.shares_prefixes,
+                "sharing": sharing(head.engine),
                 "missing": list(head.missing),
                 "unexpected": list(head.unexpected),
             }
             for kind, head in ((kind, source.head(kind)) for kind in heads)
         },
     }
+
+
+def sharing(engine):
+    """What the rows of an encoder-decoder share, as its trial found, such as "PASSES"; None for other models."""
+    found = getattr(engine, "sharing", None)
+    return found and found.name
 
 
 def has_chat_template(tokenizer):
