@@ -121,6 +121,21 @@ def start_up_table(seconds, limit):
     )
 
 
+def trial_table(costs, limit):
+    """What trials cost, of the scoring of both tasks and of each alone."""
+    return table(
+        ["trials of", "s", f"of both tasks, at most {limit} %", "of intrasentence alone", "of intersentence alone"],
+        [
+            [
+                one.family,
+                f"{one.trial:.2f}",
+                *(f"{one.share(*tasks):.1f} %" for tasks in (tuple(one.scoring), *((task,) for task in one.scoring))),
+            ]
+            for one in costs
+        ],
+    )
+
+
 def llama_table(scored):
     """Large models on every example."""
     head = ["model, bfloat16", "examples", "s", "tokens/s", "share of matrix rate", "peak memory, GB"]

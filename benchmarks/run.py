@@ -23,12 +23,13 @@ from report_tables import (
     precision_table,
     speed_up_in_words,
     start_up_table,
+    trial_table,
 )
 from shapes import make_causal, make_masked
 from transformers.utils import logging
 
-BFLOAT16, SCALING, START_UP, LLAMAS = "bfloat16", "scaling", "start_up", "llamas"
-PARTS = (*(one.name for one in COMPARISONS), BFLOAT16, SCALING, START_UP, LLAMAS)
+BFLOAT16, TRIALS, SCALING, START_UP, LLAMAS = "bfloat16", "trials", "scaling", "start_up", "llamas"
+PARTS = (*(one.name for one in COMPARISONS), BFLOAT16, TRIALS, SCALING, START_UP, LLAMAS)
 IN_BFLOAT16 = ("causal_intrasentence_lm_eval", "masked_likelihood_plain")
 MARK = "<!-- python benchmarks/run.py --write -->"
 PACKAGES = ("torch", "transformers", "tokenizers", "lm_eval", "minicons")
@@ -102,6 +103,8 @@ def measure(args):
         yield comparison_tables(outcomes)
     if BFLOAT16 in args.only:
         yield bfloat16(args, ready, rows)
+    if TRIALS in args.only:
+        yield trials(args, ready, examples)
     with tempfile.TemporaryDirectory() as folder:
         if SCALING in args.only:
             from scaling import measure_growth
@@ -128,6 +131,15 @@ def bfloat16(args, ready, rows):
             if one.name in IN_BFLOAT16
         ]
     )
+
+
+def trials(args, ready, examples):
+    """The section on what trials cost."""
+    from trial_cost import LIMIT, measure_trials
+
+    rows = {task: of_task[: args.examples] for task, of_task in examples.items()}
+    costs = [measure_trials(family, *ready(family), rows, args.rounds) for family in ("causal", "masked")]
+    return trial_table(costs, LIMIT)
 
 
 def llamas(args, texts, rows):

@@ -175,6 +175,7 @@ class NoModel:
     family: str = "baseline"
     revision: str | None = None
     commit: str | None = None
+    base: str | None = None
     next_sentence_head: str | None = None
     tokenizer: Tokenizer | None = None
 

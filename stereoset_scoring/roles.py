@@ -37,6 +37,7 @@ class Origin(Protocol):
         family: the kind of model, "baseline" where there is none.
         revision: branch, tag or commit that was asked for.
         commit: the hub's commit that the files come from.
+        base: the hub id or folder of the model that this is an adapter of.
         next_sentence_head: the path of a trained head.
         tokenizer: the model's.
     """
@@ -49,6 +50,8 @@ class Origin(Protocol):
     def revision(self) -> str | None: ...
     @property
     def commit(self) -> str | None: ...
+    @property
+    def base(self) -> str | None: ...
     @property
     def next_sentence_head(self) -> str | None: ...
     @property

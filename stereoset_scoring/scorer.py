@@ -146,12 +146,19 @@ class Scorer:
         """Why none of some rows can be scored, in words; None where one can."""
         first = None
         for row in rows:
-            try:
-                self._recipes([row])
+            reason = self._refused(row)
+            if reason is None:
                 return None
-            except ValueError as reason:
-                first = first or str(reason)
+            first = first or reason
         return first
+
+    def _refused(self, row: Mapping[str, Any]) -> str | None:
+        """Why a row cannot be scored, in words; None where it can."""
+        try:
+            self._recipes([row])
+        except Refusal as reason:
+            return str(reason)
+        return None
 
     def _first_held(self, task: str) -> str | None:
         """The name of the first method of a task whose head the source holds; None where there is nothing to choose.
@@ -301,12 +308,8 @@ class Scorer:
         Raises:
             Refusal: if that is every row: then the reason lies elsewhere.
         """
-        refused = {}
-        for i, row in enumerate(dataset):
-            try:
-                self._recipes([row])
-            except ValueError as reason:
-                refused[i] = str(reason)
+        reasons = ((i, self._refused(row)) for i, row in enumerate(dataset))
+        refused = {i: reason for i, reason in reasons if reason is not None}
         if refused and len(refused) == len(dataset):
             raise Refusal(refused[0])
         return refused

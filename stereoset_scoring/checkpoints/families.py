@@ -81,7 +81,7 @@ def family_of(config: Any, architectures: Sequence[str] | None = None) -> str:
     # Encoder-decoders first: some of them can also be opened as causal models, with half of their weights.
     if config.is_encoder_decoder:
         check_reads_text(config, saved_as, known=knows("seq2seq", config) or _in_own_code("seq2seq", config))
-        return _known("seq2seq", config)
+        return "seq2seq"
     if getattr(config, "causal", False) and knows("causal", config):  # XLM and Flaubert, one class for both kinds
         return "causal"
     for family in ("masked", "permutation", "causal"):
@@ -89,7 +89,7 @@ def family_of(config: Any, architectures: Sequence[str] | None = None) -> str:
             return family
     if knows("masked", config) and not getattr(config, "is_decoder", False):
         return "masked"
-    return "permutation" if knows("permutation", config) else _known("causal", config)
+    return "permutation" if knows("permutation", config) else _known_causal(config)
 
 
 def knows(family: str, config: Any) -> bool:
@@ -127,14 +127,14 @@ def _in_own_code(family: str, config: Any) -> bool:
     return any(one.__name__ in (getattr(config, "auto_map", None) or {}) for one in AUTO_CLASSES[family])
 
 
-def _known(family: str, config: Any) -> str:
-    """The family, if a model of this configuration can be opened so.
+def _known_causal(config: Any) -> str:
+    """ "causal", if a model of this configuration can be opened so.
 
     Raises:
         Refusal: if it cannot.
     """
-    if knows(family, config) or _in_own_code(family, config):
-        return family
+    if knows("causal", config):
+        return "causal"
     model_type = config.model_type
     if model_type in SPEECH_MODELS:
         raise Refusal(f"A {model_type} model writes down speech and cannot be asked about text: give a language model.")
@@ -142,6 +142,4 @@ def _known(family: str, config: Any) -> str:
         raise Refusal(
             f"A {model_type} model encodes images and cannot be asked about text alone: give a language model."
         )
-    if family == "seq2seq":
-        raise Refusal(f"A {model_type} model does not go from text to text: give a language model.")
     raise Refusal(f"A {model_type} model has no language-model head: give a masked or a causal language model.")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 FEW = 4
 # What counts parts, names tokens or speaks of other tasks is no length.
 _NO_LENGTH = re.compile("layer|head|expert|vocab|token_id|task_specific|id2label|label2id")
+_OF_DTYPE = re.compile("dtype|scalar type|BFloat16|Half|Double")  # in torch's errors
 FULL = 3e-5  # relative, of a hidden state in float32: rounding stays below, and one in the wrong place does not
 ALIKE = 0.05  # relative, of logits that are computed in another order
 MOST = 0.7  # of the places: rounding sends a token to another expert here and there
@@ -261,23 +262,26 @@ def stretched(row: Row, count: int) -> Row:
 
 @torch.no_grad()
 def must_compute(engine: "Engine", rows: Sequence[Row]) -> None:
-    """Refuse a model that is computed for no row in its dtype; in float32 there is no other to be named.
+    """Refuse a model that is not computed in its dtype; in float32 there is no other to be named.
 
     Raises:
-        Refusal: if a short, the middle and the longest of the rows each fail, and not for want of memory.
+        Refusal: if a short, the middle and the longest of the rows each fail, and not for want of memory; or one of
+            them by an error that speaks of dtypes, as where texts are computed in another way from some length on.
     """
     if engine.model.dtype == torch.float32:
         return
     ordered = sorted(rows, key=length_of)
     errors = [_error_of(engine, row) for row in (short_one(ordered), ordered[len(ordered) // 2], ordered[-1])]
-    of_dtype = [error for error in errors if isinstance(error, (RuntimeError, TypeError))]
-    if len(of_dtype) < len(errors) or any(map(ran_out_of_memory, of_dtype)):
-        return
-    dtype = str(engine.model.dtype).removeprefix("torch.")
-    raise Refusal(
-        f"A {engine.name} cannot be computed in {dtype} on {engine.device.type}: choose another dtype, such as "
-        f"float32 ({in_short(of_dtype[0])})."
-    ) from of_dtype[0]
+    failed = [
+        error for error in errors if isinstance(error, (RuntimeError, TypeError)) and not ran_out_of_memory(error)
+    ]
+    blamed = [error for error in failed if len(failed) == len(errors) or _OF_DTYPE.search(str(error))]
+    if blamed:
+        dtype = str(engine.model.dtype).removeprefix("torch.")
+        raise Refusal(
+            f"A {engine.name} cannot be computed in {dtype} on {engine.device.type}: choose another dtype, such as "
+            f"float32 ({in_short(blamed[0])})."
+        ) from blamed[0]
 
 
 def _error_of(engine, row: Row) -> Exception | None:

@@ -29,7 +29,7 @@ Scores = Sequence[Sequence[float]]  # scores[i][j] of option j of row i
 
 NEAR = 1e-4  # nats: what batch, padding or machine may move a float32 score by
 SETTINGS = ("configuration", "trained_head", "code_sha256", "attention", "compiled", "quantization")  # of a head
-PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate")
+PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "peft")
 
 
 def model_record(source: Origin, heads: Iterable[str]) -> dict[str, Any]:
@@ -43,6 +43,7 @@ def model_record(source: Origin, heads: Iterable[str]) -> dict[str, Any]:
         "name": source.name,
         "revision": source.revision,
         "commit": source.commit,
+        "base": source.base,  # of an adapter
         "family": source.family,
         "next_sentence_head": source.next_sentence_head,
         "chat_template": source.family == "causal" and _has_chat_template(source.tokenizer),  # there, and never used
@@ -61,9 +62,16 @@ def _head_record(head: "Head") -> dict[str, Any]:
         "devices": devices(model),
         "quantization": quantization(model),
         "shared_prefixes": head.engine.shares_prefixes,
+        "sharing": _sharing(head.engine),
         "missing": list(head.missing),
         "unexpected": list(head.unexpected),
     }
+
+
+def _sharing(engine: Any) -> str | None:
+    """What the rows of an encoder-decoder share, as its trial found, such as "PASSES"; None for other models."""
+    found = getattr(engine, "sharing", None)
+    return None if found is None else str(found.name)
 
 
 def _has_chat_template(tokenizer: Tokenizer | None) -> bool:

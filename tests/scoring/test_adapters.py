@@ -5,6 +5,7 @@ import re
 import shutil
 from pathlib import Path
 
+import peft
 import pytest
 import torch
 from peft import (
@@ -20,6 +21,7 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelFo
 from stereoset_scoring import load_scorer
 from stereoset_scoring.checkpoints.fingerprints import fingerprint
 from stereoset_scoring.refusal import Refusal
+from stereoset_scoring.runs.record import model_record, versions
 
 CLOSE = 1e-5  # float32, in nats
 OPENED = {"causal": AutoModelForCausalLM, "masked": AutoModelForMaskedLM, "seq2seq": AutoModelForSeq2SeqLM}
@@ -121,7 +123,12 @@ def test_fingerprint_covers_base_and_adapter_and_how_strong_it_is(adapter, score
 def test_base_is_named_beside_the_adapter(adapter, folder):
     source = load_scorer(adapter()[0], device="cpu").source
     assert Path(source.base) == folder("gpt2")
+    assert model_record(source, ["causal"])["base"] == source.base
     assert load_scorer(folder("gpt2"), device="cpu").source.base is None
+
+
+def test_record_names_the_version_of_peft():
+    assert versions()["peft"] == peft.__version__
 
 
 @pytest.mark.parametrize("base", ["base", "../base"])
