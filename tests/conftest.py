@@ -24,13 +24,15 @@ from tests.warm_python import WarmPython  # noqa: E402
 REPOSITORY = Path(__file__).resolve().parent.parent
 # Files that start many processes take longest: begun first, they keep nobody waiting at the end.
 LONG = (
-    "test_resume.py",
+    "test_packaging.py",
     "test_readme.py",
+    "test_resume.py",
+    "test_architectures.py",
+    "test_oracles.py",
+    "test_sweep.py",
+    "test_independent_seq2seq.py",
     "test_contributing.py",
     "test_score.py",
-    "test_train_next_sentence.py",
-    "test_architectures.py",
-    "test_sweep.py",
 )
 
 

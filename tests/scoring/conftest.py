@@ -43,6 +43,7 @@ from transformers import (
 )
 
 from stereoset_scoring import load_scorer
+from stereoset_scoring.scorer import Scorer
 
 # Tiny matrices: more threads cost more than they bring, above all where other work shares the machine.
 torch.set_num_threads(1)
@@ -349,6 +350,20 @@ def model_of(folder):
 def scorer_of(folder):
     """scorer_of(name, **arguments): a Scorer of a tiny checkpoint on the CPU, in float64 unless said otherwise."""
     return lambda name, dtype="float64", **more: load_scorer(folder(name), dtype=dtype, device="cpu", **more)
+
+
+@pytest.fixture(scope="session")
+def scorer_of_one(folder):
+    """As scorer_of, but all scorers of a checkpoint share what was loaded and tried out: not to be changed.
+
+    Loading a tiny model and trying it out take ten times as long as its scores.
+    """
+    source = cache(lambda name, dtype: load_scorer(folder(name), dtype=dtype, device="cpu").source)
+
+    def make(name, dtype="float64", method=None, preset=None, max_tokens=None, **options):
+        return Scorer(source(name, dtype), method, preset, options, max_tokens)
+
+    return make
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ from transformers import PreTrainedTokenizerFast
 
 from stereoset_scoring import load_scorer
 from stereoset_scoring.reading import Unreadable
+from stereoset_scoring.scorer import Scorer
 
 CLOSE = 1e-4  # float32, in nats
 
@@ -229,15 +230,16 @@ def test_masked_scores_are_those_of_one_text_at_a_time(masked_tokenizers, row, a
     model = model_of(architecture, "MaskedLM", len(tokenizer), MASKED[architecture])
     rows = [row(context, [context.replace("BLANK", one) for one in fillers], fillers) for context, fillers in CONTEXTS]
     order, mixed = shuffled(rows)
-    for text in ("ids", "pasted"):
-        expected = [
-            [masked_by_hand(model, tokenizer, context, one, text, known) for one in fillers]
-            for context, fillers in CONTEXTS
-        ]
-        for side, max_tokens in (("left", 100_000), ("right", 120)):
-            padded = deepcopy(tokenizer)
-            padded.padding_side = side
-            scorer = load_scorer(model=model, tokenizer=padded, text=text, max_tokens=max_tokens)
+    for side, max_tokens in (("left", 100_000), ("right", 120)):
+        padded = deepcopy(tokenizer)
+        padded.padding_side = side
+        source = load_scorer(model=model, tokenizer=padded).source
+        for text in ("ids", "pasted"):
+            scorer = Scorer(source, options={"text": text}, max_tokens=max_tokens)
+            expected = [
+                [masked_by_hand(model, tokenizer, context, one, text, known) for one in fillers]
+                for context, fillers in CONTEXTS
+            ]
             assert scorer.score(mixed) == [pytest.approx(expected[i], abs=CLOSE) for i in order]
 
 

@@ -26,6 +26,12 @@ FORMULAS = {  # of ln PL(A), ln PL(B), ln PL(AB), ln PL(B|A)
 every_reduction = pytest.mark.parametrize("reduction", REDUCTIONS)
 
 
+@pytest.fixture(scope="module")
+def scorer_of(scorer_of_one):
+    """Nothing here changes a model."""
+    return scorer_of_one
+
+
 def log_probs(model, ids, bos, mode):
     """[ln P of each token of a text], None for one that is not scored."""
 

@@ -44,6 +44,12 @@ PAIRS = {
 every_model = pytest.mark.parametrize("name", MASKED)
 
 
+@pytest.fixture(scope="module")
+def scorer_of(scorer_of_one):
+    """Nothing here changes a model."""
+    return scorer_of_one
+
+
 def each(table):
     return pytest.mark.parametrize("case", table.values(), ids=table.keys())
 

@@ -94,6 +94,12 @@ OPTIONS = {
 }
 
 
+@pytest.fixture(scope="module")
+def scorer_of(scorer_of_one):
+    """Nothing here changes a model."""
+    return scorer_of_one
+
+
 def refused(*parts):
     """A ValueError whose one sentence holds all the parts, in this order."""
     return pytest.raises(ValueError, match=".*".join(map(re.escape, parts)))

@@ -119,12 +119,12 @@ def test_slow_work_is_heard_of_every_half_minute():
     ]
 
 
-def test_one_progress_counts_over_all_tasks(score_here, tmp_path, monkeypatch, capsys):
+def test_one_progress_counts_over_all_tasks(score_here, sample_model, tmp_path, monkeypatch, capsys):
     counted = []
     progress = telling.progress
     monkeypatch.setattr("stereoset_cli.score.progress", lambda total: counted.append(total) or progress(total))
     monkeypatch.setattr("stereoset_cli.telling.note", lambda line: counted.append(line))
-    score_here("--sample", "--max-tokens", "256", "--output-dir", tmp_path)
+    score_here("--sample", "--model", sample_model, "--max-tokens", "256", "--output-dir", tmp_path)
     assert len(counted) == 1
 
 

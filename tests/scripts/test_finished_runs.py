@@ -9,7 +9,6 @@ import pytest
 
 from stereoset_scoring.files.finished import FILES
 from stereoset_scoring.files.store import claimed
-from stereoset_scoring.sample import build_model
 from stereoset_scoring.scorer import Scorer
 
 BASELINE = ["--sample", "--model", "baseline:random"]
@@ -26,9 +25,8 @@ def finished(score_here, tmp_path):
     return tmp_path
 
 
-def test_a_finished_run_prints_its_table_and_computes_nothing(score_here, tmp_path, monkeypatch):
-    build_model(tmp_path / "model")
-    options = ["--sample", "--model", tmp_path / "model", "--tasks", "intrasentence", "--output-dir", tmp_path / "run"]
+def test_a_finished_run_prints_its_table_and_computes_nothing(score_here, sample_model, tmp_path, monkeypatch):
+    options = ["--sample", "--model", sample_model, "--tasks", "intrasentence", "--output-dir", tmp_path / "run"]
     first = score_here(*options)
     before = contents(tmp_path / "run")
     monkeypatch.setattr(Scorer, "log_probs", lambda self, units: pytest.fail("the model was asked"))
