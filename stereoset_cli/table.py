@@ -39,6 +39,7 @@ def main():
     print(render(results, title, line, partial, alarms, find_notes(saved.record), table_width()))
     if compared:
         print(render_differences(args, compared, title, other.label))
+        print(*different_questions(saved.record, other.record), sep="\n")
 
 
 def parse_args():
@@ -116,6 +117,18 @@ def compare(args, parts, others):
             confidence_level=args.confidence_level or LEVEL,
         )
     return compared
+
+
+def different_questions(record, other):
+    """A line for each config that two runs were asked by different methods, as far as their records say so."""
+    asked, there = (
+        {config: task["method"] for config, task in one.get("tasks", {}).items()} for one in (record, other)
+    )
+    return [
+        f"NOTE: {config}: {method} is compared with {there[config]}: they are different questions."
+        for config, method in asked.items()
+        if there.get(config, method) != method
+    ]
 
 
 def render_differences(args, compared, label, other_label):

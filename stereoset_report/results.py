@@ -6,8 +6,10 @@ from stereoset_metric.compute_score import compute_score, confidences, flat_refe
 from stereoset_report.alarms import (
     equal_options,
     equal_texts,
+    few_letters,
     low_lms,
     many_ties,
+    one_place,
     turned_round,
     unknown_tokens,
     unused_chat_template,
@@ -73,7 +75,7 @@ def find_alarms(results, parts, record=None):
                 found.append(many_ties(of, rows, scores))
                 of_task = record.get("tasks", {}).get(config_name(task, language), {})
                 found += _alarms_of_texts(of, of_task, rows, scores)
-    if record.get("model", {}).get("chat_template"):
+    if record.get("model", {}).get("chat_template") and not all(map(is_chat, record.get("tasks", {}).values())):
         found.append(unused_chat_template(record["model"]["name"]))
     return [alarm for alarm in found if alarm]
 
@@ -84,7 +86,14 @@ def _alarms_of_texts(of, task, rows, scores):
     return [
         equal_options(of, equal, len(rows)),
         unknown_tokens(of, task.get("unknown_tokens", 0), task.get("text_tokens", 0)),
+        few_letters(of, task.get("observed", {})),
+        one_place(of, task.get("observed", {})),
     ]
+
+
+def is_chat(task):
+    """Whether a task's record says that it was asked in the words of a chat template."""
+    return task.get("method") == "choice" or bool(task.get("options", {}).get("chat"))
 
 
 def alarms_of_results(results):
