@@ -55,9 +55,6 @@ def newcomer(repository, shared, tmp_path_factory):
     """
     folder = tmp_path_factory.mktemp("newcomer")
     (folder / "scripts").symlink_to(repository / "scripts")
-    (folder / "bin").mkdir()
-    (folder / COMMAND).write_text(f"#!{sys.executable}\nfrom stereoset_cli.main import main\n\nmain()\n")
-    (folder / COMMAND).chmod(0o755)
     (folder / "mirror").symlink_to(shared / "upstream")
     for name, model in STAND_INS.items():
         (folder / name).symlink_to(shared / "oracles" / "models" / model)
