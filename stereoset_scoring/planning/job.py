@@ -111,16 +111,13 @@ class Job:
     def observed(self, values: Mapping[int, Sequence[float]], unscored: Container[int] = ()) -> dict[str, float]:
         """The means, over the examples, of what recipes observe beside the scores; see `scores` for what is given."""
         found, seen = self._found(values), defaultdict(list)
-        for i, recipes in enumerate(self.recipes):
-            for recipe in recipes if i not in unscored else ():
-                if recipe.observe is not None:
-                    for name, value in recipe.observe(
-                        [_values_of(row, found[row.input]) for row in recipe.rows]
-                    ).items():
-                        seen[name].append(value)
+        scored = (recipes for i, recipes in enumerate(self.recipes) if i not in unscored)
+        for recipe in chain.from_iterable(scored):
+            for name, value in _observed(recipe, found).items():
+                seen[name].append(value)
         return {name: fsum(some) / len(some) for name, some in seen.items()}
 
-    def _found(self, values: Mapping[int, Sequence[float]]) -> dict[Row, dict[tuple[int, int], float]]:
+    def _found(self, values: Mapping[int, Sequence[float]]) -> Found:
         return {self.rows[i].input: dict(zip(self.rows[i].reads, of_row, strict=True)) for i, of_row in values.items()}
 
     def _check_nothing_is_lost(self, found: Found, scored: Sequence[Sequence[Recipe]]) -> None:
@@ -133,6 +130,13 @@ class Job:
 def _score(recipe: Recipe, found: Found) -> float:
     """The score of an option, of what was found for the inputs of its rows."""
     return recipe.combine([_values_of(row, found[row.input]) for row in recipe.rows])
+
+
+def _observed(recipe: Recipe, found: Found) -> Mapping[str, float]:
+    """What a recipe observes beside its score, if anything."""
+    if recipe.observe is None:
+        return {}
+    return recipe.observe([_values_of(row, found[row.input]) for row in recipe.rows])
 
 
 def _values_of(row: Row, found: Mapping[tuple[int, int], float]) -> list[float]:
