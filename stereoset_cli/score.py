@@ -133,10 +133,14 @@ def headline(model: Mapping[str, Any]) -> list[str]:
 
 def exceptions(plan: "Plan") -> list[str]:
     """What is not scored as usual, or not at all, a line each."""
+    from stereoset_report.results import is_chat
     from stereoset_report.text import fallback_words
 
     fallbacks = {config: reason for config, reason in plan.fallbacks.items() if reason}
+    asked = [{"method": one.name, "options": vars(one)} for one in plan.methods.values()]
+    ignored = plan.record["model"].get("chat_template") and not all(map(is_chat, asked))
     return [
+        *(["  a chat template: not used"] if ignored else []),
         *(f"  {config}: {fallback_words(plan.methods[config].name, reason)}" for config, reason in fallbacks.items()),
         *(f"  {config}: not scored: {reason}" for config, reason in plan.unscored.items()),
         *(f"  {config}: {len(some)} left out: {next(iter(some.values()))}" for config, some in plan.left_out.items()),

@@ -47,6 +47,7 @@ def main() -> None:
     print(render(results, title, line, partial, alarms, find_notes(saved.record), table_width()))
     if compared and other:
         print(render_differences(args, compared, title, other.label))
+        print(*different_questions(saved.record, other.record), sep="\n")
     if selected:
         print(render_selected(args, title, results, selected))
 
@@ -164,6 +165,20 @@ def compare(args: argparse.Namespace, parts: Parts, others: Parts) -> dict[str, 
             confidence_level=args.confidence_level or LEVEL,
         )
     return compared
+
+
+def different_questions(record: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    """A line for each config that two runs were asked by different methods, as far as their records say so."""
+    asked, there = _methods(record), _methods(other)
+    return [
+        f"NOTE: {config}: {method} is compared with {there[config]}: they are different questions."
+        for config, method in asked.items()
+        if there.get(config, method) != method
+    ]
+
+
+def _methods(record: Mapping[str, Any]) -> dict[str, str]:
+    return {config: task["method"] for config, task in record.get("tasks", {}).items()}
 
 
 def render_differences(

@@ -21,6 +21,8 @@ FAR_BELOW_CHANCE = 40
 TIES_OF_HALF_PRECISION = 0.05  # of the examples: GPT-2 in bfloat16 ties in 4.3 % of StereoSet's
 FORCED = 0.01  # of the examples: as many points of ss hang on them
 UNKNOWN = 0.03  # of the tokens
+HALF = 0.5  # of the probability
+NEARLY_ALWAYS = 0.9  # of the prompts; a third of them, or half, where nothing but the options counts
 BY_CHANCE = 0.01  # how likely a count is still taken for chance
 SURELY = 0.001
 KINDS = {
@@ -45,6 +47,14 @@ KINDS = {
     "unknown tokens": (
         "WARNING: tokens unknown to the tokenizer",
         "the model does not see what it scores; give one that was made for this language and script.",
+    ),
+    "letters": (
+        "WARNING: the answers are hardly letters",
+        "the model does not answer as it was asked, and its choice says little; read likelihood instead.",
+    ),
+    "place": (
+        "WARNING: one place among the options wins nearly always",
+        "the model answers with a letter, whatever stands under it; its choice says little.",
     ),
     "chat template": (
         "NOTE: a chat template was not used",
@@ -123,6 +133,24 @@ def unknown_tokens(of: str, unknown: int, tokens: int) -> Alarm | None:
     if unknown <= UNKNOWN * tokens:
         return None
     return _alarm("unknown tokens", of, f"{unknown} of {tokens} ({unknown / tokens:.1%}) of {of}")
+
+
+def few_letters(of: str, observed: Mapping[str, float]) -> Alarm | None:
+    """Answers to a choice that begin with no letter: all letters together hold less than half of the probability.
+
+    Args:
+        of: what is judged.
+        observed: what a run's record says was observed of it; empty for nothing.
+    """
+    mass = observed.get("letters", 1.0)
+    return None if mass >= HALF else _alarm("letters", of, f"which hold {mass:.1%} of the probability on {of}")
+
+
+def one_place(of: str, observed: Mapping[str, float]) -> Alarm | None:
+    """A choice that is one place's in nine of ten prompts; see `few_letters` for what is given."""
+    places = {name.removeprefix("place "): share for name, share in observed.items() if name.startswith("place ")}
+    name, share = max(places.items(), key=lambda one: one[1], default=("", 0.0))
+    return None if share < NEARLY_ALWAYS else _alarm("place", of, f"{name} in {share:.1%} of the prompts of {of}")
 
 
 def unused_chat_template(of: str) -> Alarm:

@@ -11,8 +11,10 @@ from stereoset_report.alarms import (
     Scores,
     equal_options,
     equal_texts,
+    few_letters,
     low_lms,
     many_ties,
+    one_place,
     turned_round,
     unknown_tokens,
     unused_chat_template,
@@ -87,7 +89,7 @@ def find_alarms(results: Results, parts: Mapping[str, Part], record: Mapping[str
                 found.append(many_ties(of, rows, scores))
                 of_task = record.get("tasks", {}).get(config_name(task, language), {})
                 found += _alarms_of_texts(of, of_task, rows, scores)
-    if record.get("model", {}).get("chat_template"):
+    if record.get("model", {}).get("chat_template") and not all(map(is_chat, record.get("tasks", {}).values())):
         found.append(unused_chat_template(record["model"]["name"]))
     return [alarm for alarm in found if alarm]
 
@@ -98,7 +100,14 @@ def _alarms_of_texts(of: str, task: Mapping[str, Any], rows: Rows, scores: Score
     return [
         equal_options(of, equal, len(rows)),
         unknown_tokens(of, task.get("unknown_tokens", 0), task.get("text_tokens", 0)),
+        few_letters(of, task.get("observed", {})),
+        one_place(of, task.get("observed", {})),
     ]
+
+
+def is_chat(task: Mapping[str, Any]) -> bool:
+    """Whether a task's record says that it was asked in the words of a chat template."""
+    return task.get("method") == "choice" or bool(task.get("options", {}).get("chat"))
 
 
 def alarms_of_results(results: Results) -> list[Alarm]:

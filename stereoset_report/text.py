@@ -24,11 +24,24 @@ def find_notes(record: Mapping[str, Any]) -> list[str]:
             notes["NOTE", "longer than the model, and so scored with the end of their context."].append(
                 f"{task['truncated']} of {config}"
             )
+        if task.get("observed"):
+            notes["NOTE", f"asked by {task['method']}, another question than likelihood."].append(
+                f"{config} ({observed_words(task['observed'])})"
+            )
     for config, some in record.get("left_out", {}).items():
         notes["NOTE", f"left out, the first for this: {next(iter(some.values()))}"].append(f"{len(some)} of {config}")
     for config, reason in record.get("unscored", {}).items():
         notes["NOT SCORED", reason].append(config)
     return [f"{kind}: {', '.join(some)}: {reason}" for (kind, reason), some in notes.items()]
+
+
+def observed_words(observed: Mapping[str, float]) -> str:
+    """What was observed beside the scores of a choice, in a line."""
+    places = [f"{name} {share:.0%}" for name, share in observed.items() if name.startswith("place ")]
+    words = [f"on no letter {1 - observed['letters']:.1%}", f"likeliest {', '.join(places)}"]
+    if "agreement" in observed:
+        words.append(f"wordings agree on {observed['agreement']:.0%}, spread {observed['spread']:.2f} nats")
+    return "; ".join(words)
 
 
 def fallback_words(method: str, reason: str) -> str:

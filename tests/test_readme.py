@@ -8,9 +8,11 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
 from stereoset_cli.main import COMMANDS
 from stereoset_cli.methods import page
+from stereoset_scoring.sample import build_model
 
 # What a newcomer's machine has and this one lacks: a hub to name models on, and a cluster.
 STAND_INS = {"bert-base-cased": "bert", "gpt2": "gpt2"}
@@ -18,6 +20,10 @@ COMMAND = "bin/stereoset"
 INSTALLED = "#!{}\nimport sys\nfrom stereoset_cli.main import main\nsys.exit(main())\n"  # as pip writes it
 # What Python runs for them.
 PROGRAMS = {"stereoset": [COMMAND], "python": [], "accelerate": ["-m", "accelerate.commands.accelerate_cli"]}
+CHAT = (
+    "{% for m in messages %}{{ m.role }}:\n{{ m.content }}\n{% endfor %}"
+    "{% if add_generation_prompt %}assistant:\n{% endif %}"
+)
 PUBLISHED = '{"BERT-base": {"overall": {"intrasentence": {"lms": 83.02, "ss": 58.68, "icat": 68.61}}}}'
 
 
@@ -32,6 +38,15 @@ def blocks(repository, language):
     return found
 
 
+def make_chat_model(folder):
+    """A tiny model with a chat template, and room for a conversation."""
+    build_model(folder)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer.chat_template = CHAT
+    tokenizer.save_pretrained(folder)
+    GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), n_embd=16, n_layer=1, n_head=1)).save_pretrained(folder)
+
+
 @pytest.fixture(scope="module")
 def newcomer(repository, shared, warm_python, tmp_path_factory):
     """Runs commands in a folder with the checkout's scripts, a mirror, and models under their names.
@@ -43,6 +58,7 @@ def newcomer(repository, shared, warm_python, tmp_path_factory):
     (folder / "mirror").symlink_to(shared / "upstream")
     for name, model in STAND_INS.items():
         (folder / name).symlink_to(shared / "oracles" / "models" / model)
+    make_chat_model(folder / "chat-model")
     (folder / "published.json").write_text(PUBLISHED)
     (folder / "bin").mkdir()
     (folder / COMMAND).write_text(INSTALLED.format(sys.executable))

@@ -8,6 +8,7 @@ from typing import Literal
 from stereoset_scoring.methods.method import Method
 from stereoset_scoring.methods.reductions import mean_log, total
 from stereoset_scoring.planning.rows import Recipe, Row, Values
+from stereoset_scoring.questions.chat import said
 from stereoset_scoring.questions.examples import Example
 from stereoset_scoring.questions.tokens import Tokenizer
 from stereoset_scoring.refusal import Refusal
@@ -36,7 +37,21 @@ class CausalMethod(Method):
 
     def likelihood_of(self, ids: tuple[int, ...], wanted: Sequence[int], text: str, tokenizer: Tokenizer) -> Recipe:
         """The Recipe of a text's log-likelihood: ln P of ids[i] given ids[:i], for each i in wanted, reduced."""
-        rows = self.rows_of(ids, wanted, tokenizer)
+        return self._reduced(self.rows_of(ids, wanted, tokenizer), text)
+
+    def likelihood_in_chat(self, user: str, text: str, tokenizer: Tokenizer) -> Recipe:
+        """The Recipe of a text's log-likelihood as the assistant's turn, after what a user says; reduced likewise.
+
+        Raises:
+            Refusal: if the tokenizer has no chat template, or a beginning is asked for besides the template's own.
+        """
+        if self.bos is not None or self.bos_text is not None:
+            raise Refusal("A chat begins as its template says: leave bos and bos_text out, or chat.")
+        turn = said(user, text, tokenizer)
+        reads = tuple((i - 1, turn.ids[i]) for i in turn.own)
+        return self._reduced((Row(self.head, turn.ids[: turn.own.stop - 1], reads),), text)
+
+    def _reduced(self, rows: tuple[Row, ...], text: str) -> Recipe:
         if self.reduction == "mean":
             return Recipe(rows, mean_log)
         if self.reduction == "sum":
@@ -91,11 +106,8 @@ class CausalMethod(Method):
 
 
 @dataclass(frozen=True)
-class CausalLikelihood(CausalMethod):
-    """Mean ln P(token | those before it) over all tokens of the option's own sentence; at most 0."""
-
-    name = "likelihood"
-    source = "Nadeem et al. 2021, §7.4; Öztürk et al. 2023, Eq. 4"
+class SentenceLikelihood(CausalMethod):
+    """What the methods of lone sentences share."""
 
     def recipes(self, example: Example, tokenizer: Tokenizer) -> list[Recipe]:
         """One Recipe per option."""
@@ -107,7 +119,28 @@ class CausalLikelihood(CausalMethod):
 
 
 @dataclass(frozen=True)
-class PairJoint(CausalLikelihood):
+class CausalLikelihood(SentenceLikelihood):
+    """Mean ln P(token | those before it) over all tokens of the option's own sentence; at most 0.
+
+    Options:
+        chat: whether the sentence is the assistant's turn, as the chat template writes it, after `user`.
+        user: what the user says before.
+    """
+
+    name = "likelihood"
+    source = "Nadeem et al. 2021, §7.4; Öztürk et al. 2023, Eq. 4"
+
+    chat: bool = False
+    user: str = "Write a sentence."
+
+    def _recipe(self, sentence: str, tokenizer: Tokenizer) -> Recipe:
+        if self.chat:
+            return self.likelihood_in_chat(self.user, sentence, tokenizer)
+        return super()._recipe(sentence, tokenizer)
+
+
+@dataclass(frozen=True)
+class PairJoint(SentenceLikelihood):
     """Mean ln P(token | those before it) over all tokens of a sentence of a pair; at most 0."""
 
     name = "joint"
@@ -184,9 +217,21 @@ class ContextAndOption(CausalMethod):
 
 @dataclass(frozen=True)
 class Conditional(ContextAndOption):
-    """ln PL(B|A): mean ln P over the option's tokens, after its context; at most 0."""
+    """ln PL(B|A): mean ln P over the option's tokens, after its context; at most 0.
+
+    Options:
+        chat: whether the context is the user's turn and the option the assistant's, as the chat template writes them.
+    """
 
     name = "conditional"
+
+    chat: bool = False
+
+    def recipes(self, example: Example, tokenizer: Tokenizer) -> list[Recipe]:
+        """One Recipe per option of an intersentence example."""
+        if not self.chat:
+            return super().recipes(example, tokenizer)
+        return [self.likelihood_in_chat(example.context, one.sentence, tokenizer) for one in example.options]
 
     def score(self, joined: Joined, tokenizer: Tokenizer) -> Recipe:
         """The option's Recipe."""

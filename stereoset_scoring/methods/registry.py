@@ -15,6 +15,7 @@ from stereoset_scoring.methods.causal import (
     Quotient,
     Ratio,
 )
+from stereoset_scoring.methods.choice import Choice
 from stereoset_scoring.methods.masked import MaskedLikelihood, WordL2R
 from stereoset_scoring.methods.method import Method
 from stereoset_scoring.methods.next_sentence import NextSentence
@@ -51,8 +52,11 @@ METHODS: dict[tuple[str, str], tuple[type[Method], ...]] = {
     ("masked", "pairs"): (PairPseudoLikelihood, DifferingTokens, *_WHOLE_SENTENCE),
     ("permutation", "intrasentence"): (PermutationLikelihood,),
     ("permutation", "intersentence"): (NextSentence, PermutationConditional),
-    ("causal", "intrasentence"): (CausalLikelihood,),
-    ("causal", "intersentence"): (Conditional, Joint, ConditionalShare, Gain, JointGain, Ratio, Quotient, NextSentence),
+    ("causal", "intrasentence"): (CausalLikelihood, Choice),
+    ("causal", "intersentence"): (
+        *(Conditional, Joint, ConditionalShare, Gain, JointGain, Ratio, Quotient),
+        *(NextSentence, Choice),
+    ),
     ("causal", "pairs"): (PairJoint,),
     ("seq2seq", "intrasentence"): (SpanLikelihood, DenoisingLikelihood, PrefixLikelihood),
     ("seq2seq", "intersentence"): (SpanConditional, DenoisingConditional, PrefixConditional, TextToTextNextSentence),

@@ -1,10 +1,12 @@
 """A job: what one run computes, and how its readings become scores. `stereoset_scoring.planning.plan` makes it."""
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import chain
+from math import fsum
 
 from stereoset_scoring.planning.rows import Input, Recipe, Row
 from stereoset_scoring.planning.units import Unit
@@ -98,13 +100,25 @@ class Job:
         Raises:
             RuntimeError: if a row came back without values.
         """
-        found = {self.rows[i].input: dict(zip(self.rows[i].reads, of_row, strict=True)) for i, of_row in values.items()}
+        found = self._found(values)
         scored = [recipes for i, recipes in enumerate(self.recipes) if i not in unscored]
         self._check_nothing_is_lost(found, scored)
         scores: list[list[float] | None] = []
         for i, recipes in enumerate(self.recipes):
             scores.append(None if i in unscored else [_score(recipe, found) for recipe in recipes])
         return scores
+
+    def observed(self, values: Mapping[int, Sequence[float]], unscored: Container[int] = ()) -> dict[str, float]:
+        """The means, over the examples, of what recipes observe beside the scores; see `scores` for what is given."""
+        found, seen = self._found(values), defaultdict(list)
+        scored = (recipes for i, recipes in enumerate(self.recipes) if i not in unscored)
+        for recipe in chain.from_iterable(scored):
+            for name, value in _observed(recipe, found).items():
+                seen[name].append(value)
+        return {name: fsum(some) / len(some) for name, some in seen.items()}
+
+    def _found(self, values: Mapping[int, Sequence[float]]) -> Found:
+        return {self.rows[i].input: dict(zip(self.rows[i].reads, of_row, strict=True)) for i, of_row in values.items()}
 
     def _check_nothing_is_lost(self, found: Found, scored: Sequence[Sequence[Recipe]]) -> None:
         lost = {row.input for recipes in scored for row in _rows_of(recipes)} - found.keys()
@@ -116,6 +130,13 @@ class Job:
 def _score(recipe: Recipe, found: Found) -> float:
     """The score of an option, of what was found for the inputs of its rows."""
     return recipe.combine([_values_of(row, found[row.input]) for row in recipe.rows])
+
+
+def _observed(recipe: Recipe, found: Found) -> Mapping[str, float]:
+    """What a recipe observes beside its score, if anything."""
+    if recipe.observe is None:
+        return {}
+    return recipe.observe([_values_of(row, found[row.input]) for row in recipe.rows])
 
 
 def _values_of(row: Row, found: Mapping[tuple[int, int], float]) -> list[float]:
@@ -134,5 +155,5 @@ def _is_truncated(recipes: Sequence[Recipe]) -> bool:
 
 def _asks_twice(recipes: Sequence[Recipe]) -> bool:
     """Whether two options of an example are the same to the model."""
-    asked = [recipe.rows for recipe in recipes if recipe.rows]
+    asked = [(recipe.rows, recipe.part) for recipe in recipes if recipe.rows]
     return len(set(asked)) < len(asked)

@@ -1,6 +1,6 @@
 """The words that methods, engines and runner share: a row, and a recipe. No tensors, no device, no batch."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 Values = Sequence[Sequence[float]]
@@ -101,9 +101,13 @@ class Recipe:
         combine: from values[r][k], the reading k of row r in nats, to the option's score.
         straddling: how many tokens spanned the border between what is scored and what is given.
         truncated: whether given context was left out, because the model cannot read it all.
+        part: which of the options it is of, where the rows ask about all of them at once; else None.
+        observe: from the values, as `combine` takes them, to what is recorded of the example beside its scores.
     """
 
     rows: tuple[Row, ...]
     combine: Callable[[Values], float]
     straddling: int = 0
     truncated: bool = False
+    part: int | None = None
+    observe: Callable[[Values], Mapping[str, float]] | None = None

@@ -54,6 +54,7 @@ class Part:
         self._asked, self._team, self._plan, self._folder, self._listener = asked, team, plan, folder, listener
         self._ledger = Ledger(folder / PROGRESS, plan.identities)
         self._known = self._ledger.read()
+        self._observed: dict[str, dict[str, float]] = {}
         self._left_out = {config: dict(some) for config, some in plan.left_out.items()}
         finished = self._find_finished() if team.is_main else None
         self._finished = team.gather(finished)[0]
@@ -119,6 +120,7 @@ class Part:
             raise Unreadable(f"No example of {config} can be scored, the first for this: {unscored[0]}")
         if unscored:
             self._left_out.setdefault(config, {}).update({job.ids[i]: why for i, why in unscored.items()})
+        self._observed[config] = job.observed(values, unscored)
         kept = [row for i, row in enumerate(rows) if i not in unscored]
         return kept, [of_row for of_row in job.scores(values, unscored) if of_row is not None]
 
@@ -134,6 +136,7 @@ class Part:
                 plan.scorer.source.tokenizer,
                 plan.fallbacks[config],
             )
+            | ({"observed": self._observed[config]} if self._observed[config] else {})
             for config, (rows, of_rows) in scores.items()
         }
         return plan.record | {"tasks": tasks, "partial": self._partial(), "left_out": self._left_out}

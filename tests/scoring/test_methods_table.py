@@ -24,8 +24,10 @@ DEFINED = {
     ("masked", "pairs"): "pseudo_likelihood differing_tokens pll pll_word_l2r aul aula",
     ("permutation", "intrasentence"): "likelihood",
     ("permutation", "intersentence"): "next_sentence conditional",
-    ("causal", "intrasentence"): "likelihood",
-    ("causal", "intersentence"): "conditional joint conditional_share gain joint_gain ratio quotient next_sentence",
+    ("causal", "intrasentence"): "likelihood choice",
+    ("causal", "intersentence"): " ".join(
+        ("conditional joint conditional_share", "gain joint_gain ratio quotient", "next_sentence choice")
+    ),
     ("causal", "pairs"): "joint",
     ("seq2seq", "intrasentence"): "likelihood denoising prefix",
     ("seq2seq", "intersentence"): "conditional denoising prefix next_sentence",
@@ -38,7 +40,8 @@ TRAINED = {("permutation", "intersentence", "next_sentence"), ("causal", "inters
 NAMES = sorted({name for names in DEFINED.values() for name in names.split()})
 CELLS = [(family, task) for family in TINY for task in TASKS]
 LINES = [(family, task, name) for (family, task), names in DEFINED.items() for name in names.split()]
-RUNS = [cell for cell in LINES if cell[0] in TINY and cell not in TRAINED]
+CHATS = {("causal", "intrasentence", "choice"), ("causal", "intersentence", "choice")}  # in test_chat.py
+RUNS = [cell for cell in LINES if cell[0] in TINY and cell not in TRAINED | CHATS]
 REFUSED = [
     (family, task, name)
     for family, task in CELLS
@@ -86,6 +89,10 @@ OPTIONS = {
     "bos": ("causal", "eos", "one of context, released, none, None"),
     "bos_text": ("causal", 7, "one of str, None"),
     "reduction": ("causal", "median", "one of mean, sum, mean_per_byte"),
+    "chat": ("causal", "yes", "one of True, False"),
+    "user": ("causal", 3, "str"),
+    "wording": ("causal", "4", "one of 1, 2, 3, all"),
+    "language": ("causal", "it", "one of en, de, es, fr, tr"),
     "border": ("causal", "tokens", "one of offsets, length"),
     "first": ("seq2seq", "likeliest", "one of sentinel, greedy"),
     "end": ("seq2seq", None, "one of True, False"),
