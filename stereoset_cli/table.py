@@ -47,7 +47,8 @@ def main() -> None:
     print(render(results, title, line, partial, alarms, find_notes(saved.record), table_width()))
     if compared and other:
         print(render_differences(args, compared, title, other.label))
-        print(*different_questions(saved.record, other.record), sep="\n")
+        for line in different_questions(saved.record, other.record):
+            print(line)
     if selected:
         print(render_selected(args, title, results, selected))
 

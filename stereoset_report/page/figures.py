@@ -80,7 +80,7 @@ def drawings(content: Content, terms: Mapping[tuple[str, Cell], Sequence[Term]])
     entries = content.comparison.entries
     cells = list(dict.fromkeys(entry.cell for entry in entries if entry.cell.group == ALL))
     found = [_plane_of(cell, entries) for cell in cells if cell.task != OVERALL and _has_lms(cell, entries)]
-    found += [_steps_of(cell, entries) for cell in cells if steps_of(entry.model for entry in _of(cell, entries))]
+    found += [_steps_of(cell, entries) for cell in cells if steps_of(map(_name_of, _of(cell, entries)))]
     for cell, sheets in content.sheets.items():
         if cell.task != OVERALL and len(sheets) == 2 and all(sheet.judged.margins is not None for sheet in sheets):
             found.append(_pair_of(cell, sheets[0], sheets[1]))
@@ -131,6 +131,10 @@ def _figure(width: float, height: float) -> "tuple[Figure, Axes]":
     axes = figure.add_subplot()
     axes.set_axisbelow(True)
     return figure, axes
+
+
+def _name_of(entry: Entry) -> str:
+    return entry.model
 
 
 def _of(cell: Cell, entries: Sequence[Entry]) -> list[Entry]:

@@ -106,10 +106,14 @@ def observed(values: Values, orders: Sequence[Order]) -> dict[str, float]:
     by_wording = [values[first : first + len(orders)] for first in range(0, len(values), len(orders))]
     if len(by_wording) > 1:
         options = range(len(orders[0]))
-        scores = [[mean_log_share(some, i, orders) for i in options] for some in by_wording]
+        scores = [_mean_log_shares(some, orders) for some in by_wording]
         found["agreement"] = float(len({of_one.index(max(of_one)) for of_one in scores}) == 1)
         found["spread"] = fsum(max(of_one) - min(of_one) for of_one in zip(*scores, strict=True)) / len(options)
     return found
+
+
+def _mean_log_shares(values: Values, orders: Sequence[Order]) -> list[float]:
+    return [mean_log_share(values, i, orders) for i in range(len(orders[0]))]
 
 
 def _with_orders(values: Values, orders: Sequence[Order]) -> list[tuple[Sequence[float], Order]]:
