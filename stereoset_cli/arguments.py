@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stereoset_dataset.quality import FLAGS
 from stereoset_scoring.baselines import is_baseline, sentiment_model
@@ -14,6 +14,9 @@ from stereoset_scoring.questions.configs import CONTEXT_TASKS, ENGLISH, LANGUAGE
 from stereoset_scoring.refusal import Refusal
 from stereoset_scoring.runs import asked
 from stereoset_scoring.runs.asked import DEFAULTS, OWN_FILE, SAMPLE
+
+if TYPE_CHECKING:
+    from stereoset_report.selection import Selection
 
 BREAKDOWNS = ("agreement", "target")
 
@@ -91,6 +94,7 @@ def _add_questions(group):
     )
     add_own_data(group)
     add_selection(group)
+    add_breakdown(group)
     group.add_argument("--limit", type=int, help="only the first examples of each task: a PARTIAL result")
 
 
@@ -118,6 +122,22 @@ def add_selection(group: argparse._ArgumentGroup) -> None:
         metavar="N",
         help="leave out examples on which fewer of the five annotators agree: 3 to 5 do",
     )
+
+
+def selection_of(args: argparse.Namespace) -> "Selection":
+    """Which examples count, as the options of `add_selection` say.
+
+    Raises:
+        OSError: if there is no such file of flags.
+        Refusal: if there is no such flag, or the file is laid out otherwise.
+    """
+    from stereoset_report.selection import Selection, read_own_flags
+
+    return Selection(args.without, args.min_agreement, read_own_flags(args.flags))
+
+
+def add_breakdown(group: argparse._ArgumentGroup) -> None:
+    """The option for figures of more groups of examples."""
     group.add_argument(
         "--breakdown",
         nargs="+",

@@ -7,11 +7,10 @@ stereoset compare runs/bert runs/gpt2 --baseline gpt2 --by task bias_type overal
 import argparse
 import json
 from dataclasses import asdict
-from pathlib import Path
 
 from stereoset_cli.arguments import Formatter
 from stereoset_cli.ending import run
-from stereoset_cli.labelled import HELP, read_labelled
+from stereoset_cli.labelled import HELP, add_saved, read_asked
 from stereoset_cli.table import share
 from stereoset_cli.telling import table_width
 from stereoset_metric.compute_score import AVERAGES, TIES
@@ -27,7 +26,7 @@ JSON, CSV = "json", "csv"
 def main() -> None:
     """Scores, numbers, tables."""
     args = parse_args()
-    models = read_labelled(args.scores, args.split, args.data_dir, args.data_file)
+    models = read_asked(args.scores, args)
     resampling = Resampling(args.confidence_level, args.resamples, args.seed)
     manner = Manner(args.average, args.ties, resampling, args.by)
     if args.methods:
@@ -59,9 +58,7 @@ def parse_args() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=Formatter)
     scored = parser.add_argument_group("what was scored")
     scored.add_argument("scores", nargs="+", metavar="[NAME=]PATH", help=HELP)
-    scored.add_argument("--split", choices=("validation", "test"), default="validation", help="of prediction files")
-    scored.add_argument("--data-dir", type=Path, help="a mirror of the upstream files, instead of the network")
-    scored.add_argument("--data-file", type=Path, metavar="FILE", help="the examples of your own that were scored")
+    add_saved(scored)
     counted = parser.add_argument_group("how it is counted")
     counted.add_argument(
         "--baseline", metavar="NAME", help="what the others are set against; default: the first that there is"

@@ -17,7 +17,7 @@ from pathlib import Path
 from stereoset_cli.arguments import Formatter
 from stereoset_cli.compare import count
 from stereoset_cli.ending import run
-from stereoset_cli.labelled import HELP, read_labelled
+from stereoset_cli.labelled import HELP, add_saved, read_asked
 from stereoset_cli.table import share
 from stereoset_cli.telling import note
 from stereoset_metric.compute_score import AVERAGES, TIES
@@ -44,7 +44,7 @@ def main() -> None:
         publish.main()
         return
     args = parse_args()
-    (named,) = read_labelled([args.scores], args.split, args.data_dir, args.data_file, whole=args.to in ITEMS)
+    (named,) = read_asked([args.scores], args, whole=args.to in ITEMS)
     text = export(named, args)
     if args.output is None:
         print(text)
@@ -81,9 +81,7 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument("scores", metavar="[NAME=]PATH", help=HELP)
     parser.add_argument("--to", required=True, choices=(*TEXTS, *RECORDS, *ITEMS), metavar="FORMAT", help=_formats())
     parser.add_argument("--output", type=Path, metavar="FILE", help="default: print it")
-    parser.add_argument("--split", choices=("validation", "test"), default="validation", help="of a prediction file")
-    parser.add_argument("--data-dir", type=Path, help="a mirror of the upstream files, instead of the network")
-    parser.add_argument("--data-file", type=Path, metavar="FILE", help="the examples of your own that were scored")
+    add_saved(parser.add_argument_group("what was scored"))
     parser.add_argument("--average", choices=AVERAGES, default="target", help="over target terms or examples")
     parser.add_argument("--ties", choices=tuple(TIES), default="strict", help="what a tie is worth")
     parser.add_argument("--confidence-level", type=share, default=0.95, metavar="SHARE", help="of the intervals")

@@ -8,12 +8,11 @@ The texts are StereoSet's, and offensive: they are printed as they are.
 """
 
 import argparse
-from pathlib import Path
 
 from stereoset_cli.arguments import Formatter
 from stereoset_cli.compare import count
 from stereoset_cli.ending import run
-from stereoset_cli.labelled import HELP, read_labelled
+from stereoset_cli.labelled import HELP, add_saved, read_asked
 from stereoset_cli.table import share
 from stereoset_cli.telling import table_width
 from stereoset_metric.compute_score import TIES
@@ -35,7 +34,7 @@ def main() -> None:
     if ("flip" in (args.flag or ()) and args.other is None) or (args.sort == "shift" and args.other is None):
         raise Refusal("Flips and shifts are against another model: give a second run or prediction file.")
     words = [args.scores] + ([args.other] if args.other else [])
-    named, *others = read_labelled(words, args.split, args.data_dir, args.data_file, whole=not args.by)
+    named, *others = read_asked(words, args, whole=not args.by)
     other = others[0] if others else None
     margins = tuple(args.margin) if args.margin else None
     wanted = Wanted(args.tasks, args.languages, args.bias_type, args.target, args.flag, margins)
@@ -66,9 +65,7 @@ def parse_args() -> argparse.Namespace:
     scored = parser.add_argument_group("what was scored")
     scored.add_argument("scores", metavar="[NAME=]PATH", help=HELP)
     scored.add_argument("other", nargs="?", metavar="[NAME=]OTHER", help="another model's, to find flips")
-    scored.add_argument("--split", choices=("validation", "test"), default="validation", help="of prediction files")
-    scored.add_argument("--data-dir", type=Path, help="a mirror of the upstream files, instead of the network")
-    scored.add_argument("--data-file", type=Path, metavar="FILE", help="the examples of your own that were scored")
+    add_saved(scored)
     chosen = parser.add_argument_group("which")
     chosen.add_argument("--tasks", nargs="+", choices=TASKS)
     chosen.add_argument("--languages", nargs="+", metavar="LANGUAGE")

@@ -3,11 +3,13 @@
 import argparse
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
-from stereoset_cli.arguments import read_label
+from stereoset_cli.arguments import add_selection, read_label, selection_of
 from stereoset_report.comparison import Named
-from stereoset_report.saved import read_saved
+from stereoset_report.saved import Saved, read_saved
+from stereoset_report.selection import Selection
 from stereoset_scoring.files.predictions import printable
 from stereoset_scoring.questions.configs import ENGLISH, LANGUAGES
 from stereoset_scoring.refusal import Refusal
@@ -16,6 +18,30 @@ HELP = (
     "a run folder or a prediction file, and what to call it; NAME:LANGUAGE=PATH where a file does not say its language "
     "and it is not English; without a NAME, what the run calls itself, or the file's name"
 )
+
+
+def add_saved(group: argparse._ArgumentGroup) -> None:
+    """The options that say what the scores are of, and which examples count."""
+    group.add_argument("--split", choices=("validation", "test"), default="validation", help="of prediction files")
+    group.add_argument("--data-dir", type=Path, help="a mirror of the upstream files, instead of the network")
+    group.add_argument("--data-file", type=Path, metavar="FILE", help="the examples of your own that were scored")
+    add_selection(group)
+
+
+def read_asked(words: Iterable[str], args: argparse.Namespace, whole: bool = False) -> list[Named]:
+    """Saved scores as the options of `add_saved` say; see `read_labelled`. Scores of some examples are stamped so.
+
+    Raises:
+        OSError, Refusal: as `read_labelled` and `selection_of`.
+    """
+    selection = selection_of(args)
+    models = read_labelled(words, args.split, args.data_dir, args.data_file, whole)
+    return [replace(model, saved=_selected(model.saved, selection)) for model in models] if selection else models
+
+
+def _selected(saved: Saved, selection: Selection) -> Saved:
+    stamp = ", ".join(filter(None, (saved.partial, str(selection))))
+    return replace(saved, parts=selection.parts(saved.parts), partial=stamp)
 
 
 def read_labelled(

@@ -10,7 +10,7 @@ from pathlib import Path
 from stereoset_cli.arguments import Formatter
 from stereoset_cli.compare import count
 from stereoset_cli.ending import run
-from stereoset_cli.labelled import HELP, read_labelled
+from stereoset_cli.labelled import HELP, add_saved, read_asked
 from stereoset_cli.table import share
 from stereoset_cli.telling import say
 from stereoset_metric.compute_score import AVERAGES, TIES
@@ -26,7 +26,7 @@ def main() -> None:
     from stereoset_report.page.figures import drawings, write
 
     args = parse_args()
-    models = read_labelled(within(args.scores), args.split, args.data_dir, args.data_file, whole=True)
+    models = read_asked(within(args.scores), args, whole=True)
     manner = Manner(args.average, args.ties, Resampling(args.confidence_level, args.resamples, args.seed))
     content = make_content(models, manner, args.baseline)
     figures = drawings(content, find_terms(models, content, manner))
@@ -54,9 +54,7 @@ def parse_args() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=Formatter)
     scored = parser.add_argument_group("what was scored")
     scored.add_argument("scores", nargs="+", metavar="[NAME=]PATH", help=f"{HELP}; or a folder of runs")
-    scored.add_argument("--split", choices=("validation", "test"), default="validation", help="of prediction files")
-    scored.add_argument("--data-dir", type=Path, help="a mirror of the upstream files, instead of the network")
-    scored.add_argument("--data-file", type=Path, metavar="FILE", help="the examples of your own that were scored")
+    add_saved(scored)
     counted = parser.add_argument_group("how it is counted")
     counted.add_argument("--baseline", metavar="NAME", help="what the others are set against; default: the first")
     counted.add_argument("--average", choices=AVERAGES, default="target", help="over target terms or examples")

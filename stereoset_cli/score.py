@@ -17,7 +17,7 @@ if __name__ == "__main__":
 
 
 from stereoset_cli import ending
-from stereoset_cli.arguments import asked_for, label_of, parse_args
+from stereoset_cli.arguments import asked_for, label_of, parse_args, selection_of
 from stereoset_cli.telling import is_main, note, progress, say, table_width
 from stereoset_scoring.methods.registry import methods_table
 from stereoset_scoring.processes.interruption import Interrupted, listening
@@ -59,7 +59,7 @@ def score(args: argparse.Namespace) -> None:
         results = make_results(parts, breakdown=args.breakdown)
         return results, find_alarms(results, parts, record)
 
-    own, selection = read_own(args), read_selection(args)
+    own, selection = read_own(args), selection_of(args)
     asked = asked_for(args, own.reference if own else None, str(selection) or None)
     listener = Listener(lambda plan: say(*headline(plan.record["model"]), *exceptions(plan)), show, note, progress)
     try:
@@ -87,13 +87,6 @@ def read_own(args: argparse.Namespace) -> "OwnData | None":
     from stereoset_report.own_data import read_data_file
 
     return read_data_file(args.data_file, args.language or ENGLISH, args.tasks)
-
-
-def read_selection(args: argparse.Namespace) -> "Selection":
-    """Which examples count: the Selection of the command line."""
-    from stereoset_report.selection import Selection, read_own_flags
-
-    return Selection(args.without, args.min_agreement, read_own_flags(args.flags))
 
 
 def load_data(args: argparse.Namespace, own: "OwnData | None", selection: "Selection") -> "dict[str, Rows]":

@@ -13,13 +13,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from stereoset_cli.arguments import Formatter, add_selection, read_label, read_language
+from stereoset_cli.arguments import (
+    Formatter,
+    add_breakdown,
+    add_selection,
+    read_label,
+    read_language,
+    selection_of,
+)
 from stereoset_cli.ending import run
 from stereoset_cli.telling import table_width
 from stereoset_metric.compute_score import AVERAGES, TIES, VERSION, compare_scores, flat_references
 from stereoset_report.results import Results, find_alarms, make_results
 from stereoset_report.saved import Saved, read_saved
-from stereoset_report.selection import Parts, Selection, difference, effect, read_own_flags
+from stereoset_report.selection import Parts, difference, effect
 from stereoset_report.text import find_notes, render, render_difference
 from stereoset_scoring.files.predictions import option_ids
 from stereoset_scoring.refusal import Refusal
@@ -55,7 +62,7 @@ def main() -> None:
 
 def select(args: argparse.Namespace, parts: Parts) -> "Selected | None":
     """What comes out of the examples that --without and --min-agreement leave; None where all are asked for."""
-    selection = Selection(args.without, args.min_agreement, read_own_flags(args.flags))
+    selection = selection_of(args)
     if not selection:
         return None
     kept = selection.parts(parts)
@@ -97,6 +104,7 @@ def parse_args() -> argparse.Namespace:
         "--data-file", type=Path, metavar="FILE", help="the examples of your own that were scored, as score takes them"
     )
     add_selection(scored)
+    add_breakdown(scored)
     counted = parser.add_argument_group("how it is counted")
     counted.add_argument("--average", choices=AVERAGES, default="target", help="over target terms or examples")
     counted.add_argument("--ties", choices=tuple(TIES), default="strict", help="what a tie is worth")

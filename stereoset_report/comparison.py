@@ -23,8 +23,8 @@ from stereoset_report.significance import ROUNDING, holm, mcnemar_p, sign_flip_p
 from stereoset_scoring.questions.configs import CONTEXT_TASKS, PAIR_TASKS
 from stereoset_scoring.refusal import Refusal
 
-TASK, BIAS_TYPE = "task", "bias_type"
-BY = (TASK, BIAS_TYPE, OVERALL)
+TASK, BIAS_TYPE, AGREEMENT = "task", "bias_type", "agreement"
+BY = (TASK, BIAS_TYPE, AGREEMENT, OVERALL)
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,8 @@ class Manner:
         average: over "target" terms or each "example"; pairs are always counted by example.
         ties: as `compute_score` takes it.
         resampling: how intervals are made; its seed is also that of the tests.
-        by: what is wanted of BY: each task, each bias type of it, both tasks together ("overall").
+        by: what is wanted of BY: each task, each bias type of it, each agreement of annotators ("agreement 3"), both
+            tasks together ("overall").
     """
 
     average: str = "target"
@@ -328,6 +329,8 @@ def _entries(cell: Cell, sheets: Sequence[Sheet], manner: Manner, baseline: str 
     wanted = [ALL] if cell.task == OVERALL or TASK in manner.by else []
     if BIAS_TYPE in manner.by:
         wanted = [*dict.fromkeys(name for sheet in sheets for name in sheet.judged.groups), *wanted]
+    if AGREEMENT in manner.by:
+        wanted = [*sorted({name for sheet in sheets for name in sheet.judged.agreements}), *wanted]
     base = baseline_of(sheets, baseline)
     for group in wanted:
         rows = [_entry(replace(cell, group=group), sheet, base, by_example, manner.resampling) for sheet in sheets]

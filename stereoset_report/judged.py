@@ -76,13 +76,20 @@ class Judged:
         """The examples of a group, such as `groups` names."""
         if name == ALL:
             return self
-        return self.where(lambda judgement: name == judgement.bias_type or _has_direction(judgement, name))
+        return self.where(
+            lambda judgement: name in (judgement.bias_type, _agreement(judgement)) or _has_direction(judgement, name)
+        )
 
     @property
     def groups(self) -> list[str]:
         """The bias types and directions that there are."""
         types = sorted({judgement.bias_type for judgement in self.judgements})
         return types + sorted({judgement.direction for judgement in self.judgements if judgement.direction})
+
+    @property
+    def agreements(self) -> list[str]:
+        """The agreements that are known of the examples, such as "agreement 3"."""
+        return sorted({name for name in map(_agreement, self.judgements) if name})
 
     def units(self, by_example: bool = False) -> Units:
         """Summed by target term: see `units_of`."""
@@ -140,6 +147,11 @@ def method_of(saved: Saved, config: str) -> str | None:
 def by_task(configs: Iterable[str]) -> dict[tuple[str, str], str]:
     """{(language, task): config}."""
     return {(language, task): config for config in configs for task, language in [split_config(config)]}
+
+
+def _agreement(judgement: Judgement) -> str | None:
+    """How many annotators agree on an example, as the name of a group; None where that is not known."""
+    return None if judgement.agreement is None else f"agreement {judgement.agreement}"
 
 
 def _has_direction(judgement: Judgement, name: str) -> bool:

@@ -24,7 +24,7 @@ REFERENCE = ("path", "sha256", "language")  # what a record tells of one's own f
 READ = ("id", "context", "task", "flags", *COLUMNS)  # all that tables need of a row
 SPLITS = ("validation", "test", "sample", "file")
 
-Parts = dict[str, tuple[Sequence[Mapping[str, Any]], list[list[float]]]]  # {config: (rows, scores)}
+Parts = Mapping[str, tuple[Sequence[Mapping[str, Any]], list[list[float]]]]  # {config: (rows, scores)}
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def read_saved(
     by_config, partial = read_predictions(scores)
     split = record.get("split") or split
     own = _own_rows(path, record, data_file, language)
-    parts: Parts = {}
+    parts: dict[str, tuple[Sequence[Mapping[str, Any]], list[list[float]]]] = {}
     for name, by_id in by_config.items():
         says_none = name in CONTEXT_TASKS or language in LANGUAGES_OF.get(name, ())
         config = config_name(name, language) if says_none else name

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stereoset_report.comparison import Cell, Entry, Sheet, common_examples
+from stereoset_report.comparison import AGREEMENT, Cell, Entry, Sheet, common_examples
 from stereoset_report.items import Term
 from stereoset_report.page.content import Content, steps_of
 from stereoset_report.resampling import ICAT, LMS, SS
@@ -206,7 +206,8 @@ def _plane(cell: Cell, entries: Sequence[Entry]) -> "Figure":
 def _is_part(entry: Entry, cell: Cell) -> bool:
     """Whether an entry is of a bias type of a cell."""
     one = entry.cell
-    return (one.language, one.split, one.task) == (cell.language, cell.split, cell.task) and one.group != ALL
+    here = (one.language, one.split, one.task) == (cell.language, cell.split, cell.task)
+    return here and one.group != ALL and not one.group.startswith(AGREEMENT)
 
 
 def _point(entry: Entry) -> tuple[float, float]:

@@ -13,7 +13,9 @@ from stereoset_metric.compute_score import compare_scores, compute_score, flat_r
 from stereoset_report.comparison import BY, Manner, Named, compare
 from stereoset_report.formats import Cell
 from stereoset_report.judged import LOGS, PROBABILITIES, judge_part, margin, scale_of
+from stereoset_report.resampling import Resampling
 from stereoset_report.saved import Saved, read_saved
+from stereoset_scoring.sample import load_sample
 
 STEREOSET = "predictions/stereoset/predictions_{}.json"
 NINE = (
@@ -363,3 +365,29 @@ def test_languages_stand_apart_each_with_a_baseline_of_its_own(stereoset, shared
     }
     printed = stereoset("compare", *words, "--data-dir", upstream, "--baseline", "GPT-2")
     assert "NOTE: the baseline GPT-2 has no scores of intrasentence (tr), intersentence (tr)" in printed
+
+
+def test_examples_are_left_out_by_flags_of_ones_own_and_it_is_said(stereoset, make_run, tmp_path):
+    flagged = [row["id"] for row in load_sample("intrasentence")[:3]]
+    (tmp_path / "own.csv").write_text("id,flag\n" + "".join(f"{name},doubtful\n" for name in flagged))
+    chosen = ["--flags", tmp_path / "own.csv", "--without", "doubtful"]
+    runs = [make_run("a"), make_run("b", seed=1)]
+    printed = json.loads(stereoset("compare", *runs, *chosen, "--format", "json"))
+    counts = {(entry["cell"]["task"], entry["count"]) for entry in printed["entries"]}
+    assert counts == {
+        ("intrasentence", len(load_sample("intrasentence")) - 3),
+        ("intersentence", len(load_sample("intersentence"))),
+    }
+    assert "PARTIAL: a, without doubtful" in stereoset("compare", *runs, *chosen)
+    assert "'nonsense' is no flag" in stereoset("compare", *runs, "--without", "nonsense")
+    items = stereoset("items", runs[0], *chosen, "--format", "jsonl").splitlines()
+    assert not set(flagged) & {json.loads(line)["id"] for line in items}
+
+
+def test_agreement_has_rows_of_its_own():
+    rows = [{**row, "agreement": 3 + i % 3} for i, row in enumerate(load_sample("intersentence"))]
+    scores = [[-float(i + j) for j in range(3)] for i in range(len(rows))]
+    saved = Saved({"intersentence": (rows, scores)}, None, "sample", None, {}, "label")
+    found = compare([Named("a", saved)], Manner(by=["agreement"], resampling=Resampling(resamples=20)))
+    assert [entry.cell.group for entry in found.entries] == ["agreement 3", "agreement 4", "agreement 5"]
+    assert sum(entry.count for entry in found.entries) == len(rows)
