@@ -179,7 +179,7 @@ def test_help_needs_no_torch(without_extras, name):
     [
         (
             ["score", "--sample", "--output-dir", "out"],
-            "stereoset score: torch is missing: pip install 'stereoset[scoring]'.",
+            "stereoset score: accelerate is missing: pip install 'stereoset[scoring]'.",
         ),
         (
             ["train-head", "--model", "m", "--corpus", "c", "--output-dir", "out"],

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import warnings
 from collections import Counter
+from copy import deepcopy
 from pathlib import Path
 
 import peft
@@ -103,7 +104,7 @@ def test_scoring_inside_the_loops_own_autocast_leaves_its_gradients(reentrant, m
     batch = as_batch(learned(tokenizer, "causal"))
 
     def gradients(score):
-        model = load_scorer(model=model_of("gpt2", "causal"), tokenizer=tokenizer).source.model.float().eval()
+        model = deepcopy(load_scorer(model=model_of("gpt2", "causal"), tokenizer=tokenizer).source.model).float().eval()
         model.zero_grad()
         with torch.autocast("cpu", dtype=torch.bfloat16):
             if score:

@@ -267,7 +267,12 @@ def test_example_without_a_context_is_a_pair_or_refused(scorer_of, row):
 
 def test_pair_without_a_differing_token_is_refused_by_name(scorer_of, row):
     with refused("'e-0'", "'e'", "no token to read"):
-        scorer_of("bert", method="differing_tokens").score([row("", ["He is kind.", "He is kind."])])
+        scorer_of("bert", method="differing_tokens").score([row("", ["He is kind.", "He is  kind."])])
+
+
+def test_pair_of_equal_sentences_is_refused_by_name(scorer_of, row):
+    with refused("'e'", "are the same, and nothing can prefer one", "--without forced_tie"):
+        scorer_of("bert").score([row("", ["He is kind.", "He is kind."])])
 
 
 def test_reduction_of_a_subclass_is_its_own(scorer_of, intrasentence):

@@ -176,7 +176,7 @@ def test_architectures_stand_in_blocks_of_their_languages(multilingual_tables):
     ("words", "refusal"),
     [
         (["scores.json"], "'scores.json' is not NAME=PATH"),
-        (["A:xx=scores.json"], "names the language 'xx': choose one of en, de"),
+        (["A:xx=scores.json"], "names the language 'xx': choose one of en, "),
         (["A=missing.json"], "missing.json"),
         (["{gpt2}", "{gpt2}"], "GPT2 has two sets of scores for intersentence"),
         (["{gpt2}", "--tables", "8"], "The scores given cannot fill 8"),
