@@ -186,7 +186,8 @@ def test_pairs_without_target_terms_and_without_lms_have_a_page():
 
 def test_the_command_writes_page_and_figures(stereoset, make_run, tmp_path):
     page, folder = tmp_path / "out" / "report.html", tmp_path / "figures"
-    said = stereoset("report", make_run("a"), make_run("b"), "--output", page, "--figures", folder)
+    runs = [make_run(name, methods={"intersentence": "conditional"}, limit=12) for name in "ab"]
+    said = stereoset("report", *runs, "--output", page, "--figures", folder)
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
     assert f"{page}: 2 runs" in said
     assert {path.suffix for path in folder.iterdir()} == {".svg", ".pdf", ".png"}

@@ -53,8 +53,8 @@ def test_encoder_reads_every_distinct_input_once(counted, rows_of, name, task, o
 
 @asked
 @pytest.mark.parametrize("max_tokens", [70, 200, 100_000])
-def test_scores_are_those_of_one_row_at_a_time(scorer_of, rows_of, name, task, options, shared, max_tokens):
-    scorer = scorer_of(name, max_tokens=max_tokens, **options)
+def test_scores_are_those_of_one_row_at_a_time(scorer_of_one, rows_of, name, task, options, shared, max_tokens):
+    scorer = scorer_of_one(name, max_tokens=max_tokens, **options)
     job = scorer.plan(rows_of(task))
     alone = job.scores({i: scorer.log_probs([unit_of([row])])[0] for i, row in enumerate(job.rows)})
     assert scorer.score(rows_of(task)) == [pytest.approx(one, abs=CLOSE_T5) for one in alone]
@@ -81,8 +81,8 @@ def test_tokens_counted_are_those_computed(scorer_of, rows_of, name, task, optio
 
 
 @asked
-def test_scores_are_the_same_where_memory_runs_out(scorer_of, rows_of, name, task, options, shared):
-    expected = scorer_of(name, **options).score(rows_of(task))
+def test_scores_are_the_same_where_memory_runs_out(scorer_of, scorer_of_one, rows_of, name, task, options, shared):
+    expected = scorer_of_one(name, **options).score(rows_of(task))
     scorer, tried = scorer_of(name, **options), []
     scorer.plan(rows_of(task))  # tries what may be shared
 

@@ -49,8 +49,8 @@ def alone(scorer, rows):
 @pytest.mark.parametrize("dtype", CLOSE)
 @pytest.mark.parametrize("max_tokens", [60, 200, 100_000])
 @every_kind
-def test_score_does_not_depend_on_the_batch(scorer_of, rows_of, name, task, max_tokens, dtype):
-    scorer = scorer_of(name, dtype=dtype, max_tokens=max_tokens)
+def test_score_does_not_depend_on_the_batch(scorer_of_one, rows_of, name, task, max_tokens, dtype):
+    scorer = scorer_of_one(name, dtype=dtype, max_tokens=max_tokens)
     assert scorer.score(rows_of(task)) == near(alone(scorer, rows_of(task)), dtype)
 
 
@@ -77,23 +77,23 @@ def test_model_that_mixes_positions_outside_attention_does_not_see_padding(
 
 
 @every_kind
-def test_score_does_not_depend_on_the_order_of_examples(scorer_of, rows_of, name, task):
-    scorer, rows = scorer_of(name, max_tokens=200), rows_of(task)
+def test_score_does_not_depend_on_the_order_of_examples(scorer_of_one, rows_of, name, task):
+    scorer, rows = scorer_of_one(name, max_tokens=200), rows_of(task)
     order = random.Random(3).sample(range(len(rows)), len(rows))
     expected = scorer.score(rows)
     assert scorer.score([rows[i] for i in order]) == near([expected[i] for i in order])
 
 
 @every_kind
-def test_score_does_not_depend_on_the_order_of_options(scorer_of, rows_of, name, task):
-    scorer, rows = scorer_of(name), rows_of(task)
+def test_score_does_not_depend_on_the_order_of_options(scorer_of_one, rows_of, name, task):
+    scorer, rows = scorer_of_one(name), rows_of(task)
     turned = [{**one, "sentences": one["sentences"][1:] + one["sentences"][:1]} for one in rows]
     assert scorer.score(turned) == near([[*one[1:], one[0]] for one in scorer.score(rows)])
 
 
 @every_kind
-def test_score_does_not_depend_on_other_examples_or_repetitions(scorer_of, rows_of, name, task):
-    scorer, rows = scorer_of(name), rows_of(task)
+def test_score_does_not_depend_on_other_examples_or_repetitions(scorer_of_one, rows_of, name, task):
+    scorer, rows = scorer_of_one(name), rows_of(task)
     expected = scorer.score(rows)
     assert [scorer.score([one])[0] for one in rows] == near(expected)
     assert scorer.score(rows * 2) == near(expected * 2)
@@ -117,24 +117,24 @@ def as_dataset_rows(rows):
 
 
 @every_kind
-def test_score_does_not_depend_on_the_layout(scorer_of, rows_of, name, task):
-    scorer, rows = scorer_of(name), rows_of(task)
+def test_score_does_not_depend_on_the_layout(scorer_of_one, rows_of, name, task):
+    scorer, rows = scorer_of_one(name), rows_of(task)
     expected, mapped = scorer.score(rows), as_dataset_rows(rows)
     assert scorer.score(mapped) == expected
     assert scorer.score(Dataset.from_list(mapped)) == expected
     assert scorer.score(Dataset.from_list(rows)) == expected
 
 
-def test_stored_words_are_read_in_both_layouts(scorer_of, row):
+def test_stored_words_are_read_in_both_layouts(scorer_of_one, row):
     json_row = row("Das war BLANK.", ["Das war schöne.", "Das war grün!"], ["schön", "grün"])
     listed = {key: [one[key] for one in json_row["sentences"]] for key in ("id", "sentence", "word")}
-    scorer = scorer_of("bert")
+    scorer = scorer_of_one("bert")
     assert scorer.score([{**json_row, "sentences": listed}]) == scorer.score([json_row])
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2"])
-def test_both_tasks_may_be_mixed(scorer_of, intrasentence, intersentence, name):
-    scorer = scorer_of(name)
+def test_both_tasks_may_be_mixed(scorer_of_one, intrasentence, intersentence, name):
+    scorer = scorer_of_one(name)
     mixed = [one for pair in zip(intrasentence, intersentence, strict=False) for one in pair]
     expected = [
         one for pair in zip(scorer.score(intrasentence), scorer.score(intersentence), strict=False) for one in pair
@@ -142,12 +142,12 @@ def test_both_tasks_may_be_mixed(scorer_of, intrasentence, intersentence, name):
     assert scorer.score(mixed) == near(expected)
 
 
-def test_no_examples_give_no_scores(scorer_of):
-    assert scorer_of("bert").score([]) == []
+def test_no_examples_give_no_scores(scorer_of_one):
+    assert scorer_of_one("bert").score([]) == []
 
 
-def test_generator_of_rows_is_read_once(scorer_of, intrasentence):
-    scorer = scorer_of("gpt2")
+def test_generator_of_rows_is_read_once(scorer_of_one, intrasentence):
+    scorer = scorer_of_one("gpt2")
     assert scorer.score(one for one in intrasentence) == scorer.score(intrasentence)
 
 
@@ -163,16 +163,16 @@ ONE_ROW = [
 
 
 @pytest.mark.parametrize(("name", "context", "sentences", "count"), ONE_ROW)
-def test_equal_inputs_are_computed_once(scorer_of, row, name, context, sentences, count):
-    scorer = scorer_of(name)
+def test_equal_inputs_are_computed_once(scorer_of_one, row, name, context, sentences, count):
+    scorer = scorer_of_one(name)
     assert len(scorer.plan([row(context, sentences)]).rows) == count
     assert len(scorer.plan([row(context, sentences)] * 3).rows) == count
 
 
 @pytest.mark.parametrize("max_tokens", [60, 200, 100_000])
 @every_kind
-def test_batches_keep_the_budget_and_hold_every_row_once(scorer_of, rows_of, name, task, max_tokens):
-    job = scorer_of(name, max_tokens=max_tokens).plan(rows_of(task))
+def test_batches_keep_the_budget_and_hold_every_row_once(scorer_of_one, rows_of, name, task, max_tokens):
+    job = scorer_of_one(name, max_tokens=max_tokens).plan(rows_of(task))
     assert sorted(i for batch in job.batches for unit in batch for i in unit.indices) == list(range(len(job.rows)))
     lengths = [[len(pack([row.ids for row in unit.rows]).ids) for unit in batch] for batch in job.batches]
     sizes = [len(batch) * max(batch) for batch in lengths]

@@ -12,7 +12,7 @@ from stereoset_scoring.questions.examples import as_pair
 from stereoset_scoring.scorer import Scorer
 
 LANGUAGES = ("en", "de", "es", "fr", "tr")
-COUNT, CHECKED = 15, 5
+COUNT, CHECKED = 8, 4
 CLOSE = 1e-4  # float32, in nats
 
 METHODS = [

@@ -156,9 +156,9 @@ SAID = [
 
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("most", [25, 100])
-def test_scores_are_the_same_where_memory_runs_out(scorer_of, intrasentence, name, most):
+def test_scores_are_the_same_where_memory_runs_out(scorer_of, scorer_of_one, intrasentence, name, most):
     options = {"passage": "It was calm."} if name == "xlnet" else {}
-    expected = scorer_of(name, **options).score(intrasentence)
+    expected = scorer_of_one(name, **options).score(intrasentence)
     scorer = scorer_of(name, **options)
     engine = scorer.source.head(scorer.source.family).engine
     job = scorer.plan(intrasentence)
