@@ -7,7 +7,8 @@ import tempfile
 from pathlib import Path
 
 # Before any hub library is imported: their caches are read from the environment once, at import.
-_CACHE = tempfile.mkdtemp(prefix="stereoset-tests-")
+# One for all that pytest-xdist starts: the data are prepared once.
+_CACHE = os.environ.setdefault("STEREOSET_TESTS_CACHE", tempfile.mkdtemp(prefix="stereoset-tests-"))
 os.environ.update(
     HF_HOME=_CACHE,
     HF_HUB_OFFLINE="1",
