@@ -85,8 +85,8 @@ def test_numbers_and_differences_are_the_metrics(released, average):
 
 def test_there_are_differences_by_bias_type_and_overall(compared):
     groups = {(task, group) for model, task, group in compared if compared[model, task, group].against}
-    types = {"gender", "profession", "race", "religion", "all"}
-    assert groups == {(task, one) for task in ("intrasentence", "intersentence", "overall") for one in types}
+    wanted = {"gender", "profession", "race", "religion", "all", "agreement 3", "agreement 4", "agreement 5"}
+    assert groups == {(task, one) for task in ("intrasentence", "intersentence", "overall") for one in wanted}
     few = compared["GPT-2", "intrasentence", "religion"]
     assert few.terms == 3
     assert few.against.differences["ss"].p >= 0.25  # of three terms: 2 of 2**3 swaps at least
