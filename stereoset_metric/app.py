@@ -5,121 +5,87 @@
 A Space holds this folder alone, so nothing outside it is imported, and gradio only to build the page.
 """
 
-import json
-from collections.abc import Iterable, Mapping
+import base64
+from html import escape
 from pathlib import Path
 from typing import Any
 
-import datasets
-from compute_score import AVERAGES, TIES, Refusal, compute_score, flat_references
+import example_files
+from compute_score import AVERAGES, TIES, VERSION, Refusal
+from gold_labels import DOWNLOADS, LANGUAGES
+from prediction_tables import (
+    BOUNDS,
+    COMPARED,
+    CONFIDENCE,
+    HEADER,
+    PERCENT,
+    as_csv,
+    make_comparison,
+    make_table,
+)
 
-GOLD = "McGill-NLP/stereoset"  # English, validation split: ids and gold labels are all that is used of it
-TASKS = ("intrasentence", "intersentence")
-FIGURES = ("count", "ss", "lms", "icat", "icat_macro", "ties")
-HEADER = ["task", "bias type", *FIGURES]
+LARGEST = 50 * 2**20  # bytes of a file; the published ones have 1 to 12 MB
+INTRODUCTION = """\
+# StereoSet
+How biased is a language model? Give the scores of its options on StereoSet or CrowS-Pairs, as
+`stereoset score` writes them, and see how often it prefers the stereotype (**ss**, ideal 50), a meaningful option
+(**lms**, ideal 100), and both in one number (**icat**, ideal 100).
+"""
+PLACEHOLDER = '{"intrasentence": [{"id": "…", "score": -12.3}, …], "intersentence": […], "crows_pairs": […]}'
+STYLE = """
+.stereoset { overflow-x: auto; }
+.stereoset table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+.stereoset caption { text-align: start; padding: .5em 0; overflow-wrap: anywhere; }
+.stereoset th, .stereoset td { border-bottom: 1px solid #8886; padding: .3em .6em; text-align: end;
+  vertical-align: top; }
+.stereoset th[scope=row], .stereoset th:nth-child(-n+2) { text-align: start; }
+.stereoset bdi { display: block; min-width: 5em; max-width: 24em; max-height: 6em; overflow: auto;
+  overflow-wrap: anywhere; font-weight: normal; }
+.stereoset tr.all { font-weight: bold; }
+.stereoset small { display: block; font-weight: normal; white-space: nowrap; }
+.stereoset-refusal { border-inline-start: 4px solid #c33; padding: .5em 1em; overflow-wrap: anywhere; }
+"""
 
 
-def make_table(
-    predictions: str, gold: str | None = None, average: str = "target", ties: str = "strict"
-) -> list[list[Any]]:
-    """The function behind the button.
+def answer(
+    files: list[tuple[str | None, str]],
+    gold: tuple[str | None, str],
+    language: str = "en",
+    average: str = "target",
+    ties: str = "strict",
+    intervals: bool = True,
+) -> str:
+    """What the page shows below the form, as HTML: tables, or the one sentence that says what is amiss.
 
     Args:
-        predictions: the text of a prediction file, {"intrasentence": [{"id", "score"}, …], "intersentence": […]}, with
-            one of the tasks or both; higher scores mean preferred.
-        gold: the text of a file in the layout of StereoSet's dev.json; None for the published English validation set.
-        average, ties: as in `compute_score`.
+        files: of one or two models: the path of an uploaded file, or None, and the pasted text.
+        gold: likewise the gold labels; both empty for the published ones.
+        language, average, ties: as in `make_table`.
+        intervals: whether to resample.
+    """
+    try:
+        texts = [(_label(one, number), text_of(*one)) for number, one in enumerate(files)]
+        options: dict[str, Any] = {"gold": text_of(*gold, "The gold file") or None}
+        options |= {"language": language, "average": average, "ties": ties}
+        texts = [one for number, one in enumerate(texts) if number == 0 or one[1].strip()]
+        return "".join(_tables(texts, options, CONFIDENCE if intervals else None))
+    except Refusal as refusal:
+        return f'<p class="stereoset-refusal" role="alert">{_text(str(refusal))}</p>'
 
-    Returns:
-        A list of rows under HEADER: each bias type and "all" for each task, then for both tasks pooled.
+
+def text_of(uploaded: str | None, pasted: str, name: str = "The predictions") -> str:
+    """The text of a file, or what was pasted in its place.
 
     Raises:
-        ValueError: if a text is not in its layout, or an option has no score.
+        Refusal: if it is too large, or no text in UTF-8.
     """
-    scores = read_scores(predictions)
-    examples = None if gold is None else read_gold(gold)
-    parts = {task: align(scores[task], gold_rows(task, examples)) for task in TASKS if task in scores}
-    if len(parts) == len(TASKS):
-        parts["overall"] = tuple(first + second for first, second in zip(*parts.values(), strict=True))
-    table = []
-    for task, (aligned, references) in parts.items():
-        result = compute_score(aligned, references, average=average, ties=ties, breakdown="bias_type")
-        groups = result.pop("bias_type") | {"all": result}
-        for group, found in groups.items():
-            table.append([task, group, *(_rounded(found[name]) for name in FIGURES)])
-    return table
-
-
-def read_scores(text: str) -> dict[str, dict[str, Any]]:
-    """{task: {option id: score}} of the text of a prediction file."""
-    content = _json(text, "The predictions")
-    if not isinstance(content, dict) or not any(task in content for task in TASKS):
-        raise Refusal(f"The predictions hold no scores: give a mapping with {' or '.join(TASKS)}.")
-    scores = {}
-    for task in TASKS:
-        if task in content:
-            pairs = _pairs(content[task])
-            if pairs is None:
-                raise Refusal(f"The predictions of {task} are not a list of records with id and score.")
-            scores[task] = dict(pairs)
-            if len(scores[task]) < len(pairs):
-                raise Refusal(f"The predictions of {task} score an option twice: keep one score of each.")
-    return scores
-
-
-def read_gold(text: str) -> dict[str, list[Any]]:
-    """{task: examples} of the text of a file in dev.json's layout."""
-    content = _json(text, "The gold file")
-    data = content.get("data") if isinstance(content, dict) else None
-    if not isinstance(data, dict) or not all(_is_gold(data.get(task, [])) for task in TASKS):
-        raise Refusal("The gold file is not in the layout of dev.json: give one with data and its tasks.")
-    return {task: data.get(task, []) for task in TASKS}
-
-
-def gold_rows(task: str, gold: Mapping[str, list[Any]] | None = None) -> Any:
-    """The examples of a task, from the uploaded file or the published data set."""
-    if gold is None:
-        return datasets.load_dataset(GOLD, task, split="validation")
-    if not gold[task]:
-        raise Refusal(f"The gold file has no {task} examples, and the predictions have: give both the same tasks.")
-    return gold[task]
-
-
-def align(scores: Mapping[str, Any], rows: Iterable[Any]) -> tuple[list[list[Any]], list[dict[str, Any]]]:
-    """(scores[i][j] of option j of example i, flat references)."""
-    options = [_option_ids(row) for row in rows]
-    known = {option for ids in options for option in ids}
-    missing, extra = known - scores.keys(), scores.keys() - known
-    if missing or extra:
-        raise Refusal(
-            f"{len(missing)} of {len(known)} options have no score, and {len(extra)} scores belong to no option: "
-            "give the scores of exactly the gold file's split."
-        )
-    return [list(map(scores.__getitem__, ids)) for ids in options], flat_references(rows)
-
-
-def build_page() -> Any:
-    """The page, ready to launch."""
-    import gradio
-
-    def press(pasted: str, uploaded: str | None, gold: str | None, average: str, ties: str) -> list[list[Any]]:
-        text = Path(uploaded).read_text(encoding="utf-8") if uploaded else pasted
-        try:
-            return make_table(text, Path(gold).read_text(encoding="utf-8") if gold else None, average, ties)
-        except Refusal as refusal:
-            raise gradio.Error(str(refusal)) from refusal
-
-    with gradio.Blocks(title="StereoSet") as page:
-        gradio.Markdown(card())
-        pasted = gradio.Textbox(label="Predictions in StereoSet's layout (JSON), pasted", lines=6)
-        uploaded = gradio.File(label="… or uploaded", file_types=[".json"])
-        gold = gradio.File(label="Gold file in dev.json's layout (default: English validation)", file_types=[".json"])
-        average = gradio.Radio(list(AVERAGES), value="target", label="average")
-        ties = gradio.Radio(list(TIES), value="strict", label="ties")
-        button = gradio.Button("Evaluate")
-        table = gradio.Dataframe(headers=HEADER, label="Percent; count and ties in examples")
-        button.click(press, [pasted, uploaded, gold, average, ties], table)
-    return page
+    size = Path(uploaded).stat().st_size if uploaded else len(pasted or "")
+    if size > LARGEST:
+        raise Refusal(f"{name} cannot be read ({size / 2**20:.0f} MB): give a file of at most {LARGEST >> 20} MB.")
+    try:
+        return Path(uploaded).read_text(encoding="utf-8-sig") if uploaded else pasted or ""
+    except UnicodeDecodeError as error:
+        raise Refusal(f"{name} cannot be read (no UTF-8 at byte {error.start}): save the file as UTF-8.") from None
 
 
 def card() -> str:
@@ -128,36 +94,120 @@ def card() -> str:
     return text.split("---\n", 2)[-1].strip()
 
 
-def _json(text, name):
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise Refusal(f"{name} cannot be read ({error}): give JSON.") from None
+def build_page() -> Any:
+    """The page, ready to launch."""
+    import gradio
+
+    def press(upload, paste, other_upload, other_paste, gold_upload, gold_paste, *options):
+        return answer([(upload, paste), (other_upload, other_paste)], (gold_upload, gold_paste), *options)
+
+    def fill():
+        return None, example_files.PREDICTIONS, None, example_files.OTHERS, None, example_files.GOLD
+
+    def one_file(title):
+        upload = gradio.File(label=f"{title}: upload", height=110)
+        return upload, gradio.Textbox(label=f"{title}: or paste", lines=4, max_lines=8, placeholder=PLACEHOLDER)
+
+    with gradio.Blocks(title="StereoSet", analytics_enabled=False) as page:
+        gradio.Markdown(INTRODUCTION)
+        with gradio.Row():
+            with gradio.Column():
+                first = one_file("Predictions")
+            with gradio.Column():
+                second = one_file("Another model to compare (optional)")
+        with gradio.Row():
+            languages = [(name, language) for language, name in LANGUAGES.items()]
+            language = gradio.Dropdown(
+                languages, value="en", label="language", info="of tasks whose name in the file says none"
+            )
+            average = gradio.Radio(
+                list(AVERAGES), value="target", label="average", info="over target terms or examples"
+            )
+            ties = gradio.Radio(list(TIES), value="strict", label="ties", info="strict: as in published tables")
+            intervals = gradio.Checkbox(value=True, label="95 % intervals", info="take some seconds")
+        with gradio.Accordion("Gold labels of your own, in dev.json's layout (else the published ones)", open=False):
+            gold = one_file("Gold labels")
+        with gradio.Row():
+            button = gradio.Button("Evaluate", variant="primary")
+            example = gradio.Button("Try an example")
+        result = gradio.HTML()
+        with gradio.Accordion("What this page downloads", open=False):
+            gradio.Markdown(DOWNLOADS)
+        with gradio.Accordion("What the figures say: the metric card", open=False):
+            gradio.Markdown(card())
+        texts = [*first, *second, *gold]
+        asked = [*texts, language, average, ties, intervals]
+        button.click(press, asked, result)
+        example.click(fill, None, texts).then(press, asked, result)
+    return page
 
 
-def _pairs(records):
-    """[(option id, score)] of a task's records; None if they are in another layout."""
-    if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
-        return None
-    pairs = [(record.get("id"), record.get("score")) for record in records]
-    return pairs if all(isinstance(option, str) for option, _ in pairs) else None
+def launch(**options: Any) -> Any:
+    """Serve the page, with fonts of the reader's own machine; options are those of gradio's launch."""
+    import gradio
+
+    theme = gradio.themes.Default(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"])
+    return build_page().launch(theme=theme, css=STYLE, max_file_size="200mb", **options)
 
 
-def _is_gold(examples):
-    """Whether a task's examples are laid out so that their options' ids can be read; the metric judges the rest."""
-    if not isinstance(examples, list) or not all(isinstance(example, dict) for example in examples):
-        return False
-    return all(_pairs(example.get("sentences")) is not None for example in examples)
+def _label(file, number):
+    uploaded, _ = file
+    return Path(uploaded).name if uploaded else ("first model", "second model")[number]
 
 
-def _option_ids(row):
-    sentences = row["sentences"]
-    return sentences["id"] if isinstance(sentences, dict) else [option["id"] for option in sentences]
+def _tables(texts, options, level):
+    """The HTML of a table for each file; of two, then of their differences."""
+    terms = f"{options['average']} average, ties {options['ties']}, version {VERSION}"
+    drawn = f", {100 * CONFIDENCE:.0f} % intervals of 1000 resamples of target terms"
+    header = [*HEADER, *(BOUNDS if level else ())]
+    for label, text in texts:
+        rows = make_table(text, confidence_level=level, **options)
+        yield table(f"{label}: percent; {terms}{drawn if level else ''}.", header, rows)
+    if len(texts) == 2:
+        (label, text), (other, others) = texts
+        title = f"{label} minus {other}: percentage points, paired on the same examples; {terms}{drawn}."
+        yield table(title, COMPARED, make_comparison(text, others, **options), signed=True)
 
 
-def _rounded(value):
-    return round(value, 2) if isinstance(value, float) else value
+def table(title: str, header: list[str], rows: list[list[Any]], signed: bool = False) -> str:
+    """A table as HTML, intervals below their figures, and a link that saves it as CSV."""
+    names = [name for name in header if name not in BOUNDS]
+    heads = "".join(f'<th scope="col">{name.replace("_", " ")}</th>' for name in names)
+    records = [dict(zip(header, row, strict=True)) for row in rows]
+    body = "".join(_row(record, names, signed) for record in records)
+    saved = base64.b64encode(_sound(as_csv(header, rows)).encode()).decode()
+    link = f'<a download="stereoset.csv" href="data:text/csv;charset=utf-8;base64,{saved}">Download as CSV</a>'
+    return (
+        f'<div class="stereoset"><table><caption>{_text(title)}</caption><thead><tr>{heads}</tr></thead>'
+        f"<tbody>{body}</tbody></table><p>{link}</p></div>"
+    )
+
+
+def _row(record, names, signed):
+    cells = "".join(_cell(record, name, signed) for name in names)
+    return f'<tr class="all">{cells}</tr>' if record["bias type"] == "all" else f"<tr>{cells}</tr>"
+
+
+def _cell(record, name, signed):
+    value = record[name]
+    if isinstance(value, str):
+        return f'<th scope="row"><bdi>{_text(value)}</bdi></th>'
+    if name not in PERCENT or value is None:
+        return f"<td>{'-' if value is None else value}</td>"
+    bounds = [record.get(f"{name}_{side}") for side in ("low", "high")]
+    sign = "+" if signed else ""
+    small = "" if None in bounds else "<small>({:{sign}.2f}, {:{sign}.2f})</small>".format(*bounds, sign=sign)
+    return f"<td>{value:{sign}.2f}{small}</td>"
+
+
+def _text(text):
+    return escape(_sound(text))
+
+
+def _sound(text):
+    """A text without halves of characters, which JSON may hold and no page can."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 if __name__ == "__main__":
-    build_page().launch()
+    launch()

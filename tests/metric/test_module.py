@@ -1,7 +1,6 @@
 """The module as users load it: by folder, by name, from anywhere, alone; and what `compute` takes."""
 
 import doctest
-import importlib.util
 import math
 import os
 import pickle
@@ -194,80 +193,3 @@ def test_results_are_plain_numbers(metric):
     result = metric.compute(predictions=np.float32(PREDICTIONS), references=REFERENCES, confidence_level=0.9)
     assert {type(value) for value in result.values()} == {float, int}
     assert pickle.loads(pickle.dumps(result)) == result
-
-
-@pytest.fixture
-def app(repository, monkeypatch):
-    """The Space's file, imported as a Space does: from within its folder, and here without gradio."""
-    monkeypatch.syspath_prepend(str(repository / "stereoset_metric"))
-    monkeypatch.delitem(sys.modules, "compute_score", raising=False)
-    spec = importlib.util.spec_from_file_location("space_app", repository / "stereoset_metric" / "app.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    yield module
-    sys.modules.pop("compute_score", None)
-
-
-GOLD = """{"data": {
-  "intrasentence": [{"target": "baker", "bias_type": "profession", "sentences": [
-    {"id": "a", "gold_label": "unrelated"}, {"id": "b", "gold_label": "stereotype"},
-    {"id": "c", "gold_label": "anti-stereotype"}]}],
-  "intersentence": [{"target": "baker", "bias_type": "profession", "sentences": [
-    {"id": "d", "gold_label": "stereotype"}, {"id": "e", "gold_label": "anti-stereotype"},
-    {"id": "f", "gold_label": "unrelated"}]}]}}"""
-INTRA = '"intrasentence": [{"id": "c", "score": 1}, {"id": "b", "score": 3}, {"id": "a", "score": 2}]'
-INTER = '"intersentence": [{"id": "d", "score": -9}, {"id": "e", "score": -1}, {"id": "f", "score": -10}]'
-
-
-def test_the_button_of_the_space_makes_a_table(app):
-    assert app.make_table(f"{{{INTRA}, {INTER}}}", GOLD) == [
-        ["intrasentence", "profession", 1, 100.0, 50.0, 0.0, 0.0, 0],
-        ["intrasentence", "all", 1, 100.0, 50.0, 0.0, 0.0, 0],
-        ["intersentence", "profession", 1, 0.0, 100.0, 0.0, 0.0, 0],
-        ["intersentence", "all", 1, 0.0, 100.0, 0.0, 0.0, 0],
-        ["overall", "profession", 2, 50.0, 75.0, 75.0, 75.0, 0],
-        ["overall", "all", 2, 50.0, 75.0, 75.0, 75.0, 0],
-    ]
-
-
-def test_the_space_takes_the_published_gold_labels_by_default(app, monkeypatch):
-    asked = []
-
-    def load(name, task, split):
-        asked.append((name, task, split))
-        return dataset_of(REFERENCES[:1])
-
-    monkeypatch.setattr(datasets, "load_dataset", load)
-    predictions = '{"intrasentence": [{"id": "x", "score": 3}, {"id": "y", "score": 2}, {"id": "z", "score": 1}]}'
-    assert app.make_table(predictions)[-1] == ["intrasentence", "all", 1, 100.0, 100.0, 0.0, 0.0, 0]
-    assert asked == [("McGill-NLP/stereoset", "intrasentence", "validation")]
-
-
-@pytest.mark.parametrize(
-    ("predictions", "gold", "message"),
-    [
-        ("", GOLD, "The predictions cannot be read"),
-        ("[]", GOLD, "hold no scores"),
-        ('{"intrasentence": [1]}', GOLD, "not a list of records"),
-        ('{"intrasentence": [{"id": "a", "score": 1}]}', GOLD, "2 of 3 options have no score, and 0 scores"),
-        (f'{{{INTRA[:-1]}, {{"id": "a", "score": 1}}]}}', GOLD, "score an option twice"),
-        (f"{{{INTRA.replace('3', 'null')}}}", GOLD, "has the score None"),
-        (f"{{{INTRA}}}", "{}", "not in the layout of dev.json"),
-        (f"{{{INTRA}}}", '{"data": {}}', "no intrasentence examples"),
-    ],
-)
-def test_the_space_refuses_in_a_sentence(app, predictions, gold, message):
-    with pytest.raises(ValueError, match=message):
-        app.make_table(predictions, gold)
-
-
-def test_the_page_shows_the_card_without_its_header(app):
-    assert app.card().startswith("# Metric card for StereoSet")
-
-
-def test_the_space_reproduces_a_published_row(app, shared, upstream):
-    (gold,) = upstream.glob("moinnadeem/StereoSet/*/data/dev.json")
-    predictions = shared / "predictions" / "stereoset" / "predictions_gpt2_ModelNSP_GPT2LM.json"
-    table = app.make_table(predictions.read_text(), gold.read_text(encoding="utf-8"))
-    # Nadeem et al. 2021, arXiv 2004.09456, Table 7, GPT-2
-    assert {(task, group): row for task, group, *row in table}["intrasentence", "all"][1:4] == [61.93, 91.11, 69.37]
