@@ -192,6 +192,18 @@ def test_a_log_says_what_was_asked(tasks, stereoset, tmp_path, make_run):
     assert read_saved(part).partial == f"7 of {len(docs)} examples of intrasentence"
 
 
+def test_a_report_takes_the_folder_of_the_logs_of_many_models(tasks, stereoset, tmp_path):
+    pytest.importorskip("matplotlib")
+    docs = docs_of(tasks, "intrasentence")
+    for seed, model in enumerate(("one", "other")):
+        log(tmp_path / "logged" / model, docs, drawn(docs, seed)[1])
+    stereoset("report", tmp_path / "logged", "--output", tmp_path / "page.html", "--resamples", "20")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "org/served (one)" in page
+    assert "org/served (other)" in page
+    assert "again: give the folder" in stereoset("table", tmp_path / "logged")
+
+
 def spoil(**change):
     """A change to the first line of a log."""
     return lambda lines: [{**lines[0], **change}, *lines[1:]]
