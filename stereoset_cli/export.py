@@ -3,6 +3,7 @@
     stereoset export runs/bert --to model-index
     stereoset export runs/bert --to every-eval-ever --output bert.json
     stereoset export dataset published/dataset    # and: metric DIR, card; see stereoset export dataset --help
+    stereoset export lm-eval tasks                # tasks for lm-eval; see stereoset export lm-eval --help
 
 model-index: metadata of a model card; eval-results: a file of the hub's folder .eval_results; every-eval-ever: a record
 of its schema 0.3; lm-eval: a results file of lm-evaluation-harness; items-csv, items-jsonl: every example.
@@ -33,11 +34,11 @@ ITEMS = {"items-csv": items_as_csv, "items-jsonl": as_json_lines}
 
 
 # What stereoset_cli.publish makes; a run that is called so is given as ./dataset.
-FOLDERS = ("dataset", "metric", "card")
+FOLDERS = ("dataset", "metric", "card", "lm-eval")
 
 
 def main() -> None:
-    """Scores, and what is made of them; or a folder for the hub."""
+    """Scores, and what is made of them; or a folder for the hub or for lm-eval."""
     if sys.argv[1:2] and sys.argv[1] in FOLDERS:
         from stereoset_cli import publish  # here, for it imports what reads and writes data sets
 

@@ -15,8 +15,8 @@ from stereoset_scoring.questions.configs import ENGLISH, LANGUAGES
 from stereoset_scoring.refusal import Refusal
 
 HELP = (
-    "a run folder or a prediction file, and what to call it; NAME:LANGUAGE=PATH where a file does not say its language "
-    "and it is not English; without a NAME, what the run calls itself, or the file's name"
+    "a run folder, a prediction file or a log of lm-eval, and what to call it; NAME:LANGUAGE=PATH where a file does "
+    "not say its language and it is not English; without a NAME, what the run calls itself, or the file's name"
 )
 
 

@@ -17,7 +17,10 @@ COMMANDS = {
     "table": ("stereoset_cli.table", "the table of saved scores, or of anybody's prediction file"),
     "compare": ("stereoset_cli.compare", "models beside each other: intervals, differences, tests"),
     "items": ("stereoset_cli.items", "every example with its scores and margins, flips, and target terms"),
-    "export": ("stereoset_cli.export", "results in the forms of others; folders of data set and metric for the hub"),
+    "export": (
+        "stereoset_cli.export",
+        "results in the forms of others; folders of data set and metric for the hub, tasks for lm-eval",
+    ),
     "report": ("stereoset_cli.report", "a page about runs: numbers, figures, items, offline in one file"),
     "reproduce": ("stereoset_cli.reproduce", "the tables of the papers, from runs and prediction files"),
     "train-head": ("stereoset_cli.train_head", "train a next-sentence head"),

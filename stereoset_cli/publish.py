@@ -1,12 +1,14 @@
-"""Make folders that can be uploaded to the hub: the data set, or the metric's Space.
+"""Make folders that can be uploaded to the hub, the data set or the metric's Space; or tasks for lm-eval.
 
     stereoset export dataset published/dataset --data-dir mirror
     stereoset export metric published/metric
     stereoset export card
+    stereoset export lm-eval tasks --languages en de
 
 `dataset` writes a Parquet file for every split of every config that can be had, the card, which promises no other, and
 eval.yaml, which registers the data as a benchmark. `metric` writes the Space from which `evaluate.load` takes the
-metric. `card` renews what is counted and listed in the card of this installation.
+metric. `card` renews what is counted and listed in the card of this installation. `lm-eval` writes tasks for lm-eval's
+`--include_path`, with their examples; `stereoset table` reads what lm-eval logs of them with `--log_samples`.
 """
 
 import argparse
@@ -20,8 +22,13 @@ import pyarrow.parquet as parquet
 
 import stereoset_dataset
 import stereoset_metric
+from stereoset_cli.arguments import Formatter
 from stereoset_cli.ending import run
 from stereoset_dataset import Stereoset, card, load_stereoset
+from stereoset_report.harness.tasks import task_files
+from stereoset_report.saved import load_rows
+from stereoset_scoring.files.store import write_all
+from stereoset_scoring.questions.configs import CONTEXT_TASKS, ENGLISH, STEREOSET, config_name
 from stereoset_scoring.refusal import Refusal
 
 README, EVALUATION = "README.md", "eval.yaml"
@@ -42,18 +49,31 @@ def parse_args() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     kinds = parser.add_subparsers(required=True, metavar="WHAT")
     for name, (write, what) in KINDS.items():
-        kind = kinds.add_parser(name, help=what, description=what)
+        kind = kinds.add_parser(name, help=what, description=what, formatter_class=Formatter)
         kind.set_defaults(write=write)
-        if name in ("dataset", "metric"):
+        if name != "card":
             kind.add_argument("folder", type=Path, metavar="DIR", help="where it goes; empty, or not there yet")
-        if name in ("dataset", "card"):
+        if name != "metric":
             kind.add_argument("--data-dir", type=Path, help="a mirror of the upstream files, instead of the network")
         if name == "dataset":
             names = list(Stereoset.builder_configs)
             kind.add_argument(
                 "--configs", nargs="+", choices=names, default=names, metavar="CONFIG", help="default: all"
             )
+        if name == "lm-eval":
+            _add_questions(kind)
     return parser.parse_args()
+
+
+def _add_questions(kind):
+    kind.add_argument("--tasks", nargs="+", choices=CONTEXT_TASKS, default=CONTEXT_TASKS, metavar="TASK", help="which")
+    kind.add_argument(
+        "--languages", nargs="+", choices=STEREOSET, default=[ENGLISH], metavar="XX", help=f"of {', '.join(STEREOSET)}"
+    )
+    kind.add_argument(
+        "--splits", nargs="+", choices=("validation", "test"), default=["validation"], help="test: of English alone"
+    )
+    kind.add_argument("--sample", action="store_true", help="the built-in examples, to try the machinery")
 
 
 def write_dataset(args: argparse.Namespace) -> None:
@@ -88,6 +108,20 @@ def write_metric(args: argparse.Namespace) -> None:
     print(f"{args.folder}: {', '.join(sorted(path.name for path in args.folder.iterdir()))}")
 
 
+def write_lm_eval(args: argparse.Namespace) -> None:
+    """The folder of lm-eval's tasks.
+
+    Raises:
+        Refusal, OSError: as `write_dataset`.
+    """
+    languages, splits = ([ENGLISH], ["sample"]) if args.sample else (args.languages, args.splits)
+    asked = [(config_name(task, one), split) for one in languages for task in args.tasks for split in splits]
+    texts = task_files({(config, split): load_rows(config, split, args.data_dir) for config, split in asked})
+    _make(args.folder)
+    write_all(args.folder, texts)
+    print(f"{args.folder}: {', '.join(sorted(texts))}")
+
+
 def write_card(args: argparse.Namespace) -> None:
     """The card of this installation, its generated parts made anew."""
     path = _folder(stereoset_dataset) / README
@@ -98,6 +132,7 @@ def write_card(args: argparse.Namespace) -> None:
 KINDS: dict[str, tuple[Callable[[argparse.Namespace], None], str]] = {
     "dataset": (write_dataset, "the data set: Parquet files, the card, eval.yaml"),
     "metric": (write_metric, "the metric's Space"),
+    "lm-eval": (write_lm_eval, "tasks for lm-eval 0.4.13, with their examples"),
     "card": (write_card, "the counts and lists in the card of this installation"),
 }
 

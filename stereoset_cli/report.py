@@ -15,6 +15,7 @@ from stereoset_cli.table import share
 from stereoset_cli.telling import say
 from stereoset_metric.compute_score import AVERAGES, TIES
 from stereoset_report.comparison import Manner
+from stereoset_report.harness.samples import find_logs
 from stereoset_report.resampling import Resampling
 from stereoset_scoring.files.finished import RECORD
 
@@ -40,13 +41,15 @@ def main() -> None:
 
 
 def within(words: list[str]) -> list[str]:
-    """The words, and instead of a folder that holds runs, these: {folder}/*/run.json."""
-    found: list[str] = []
-    for word in words:
-        folder = Path(word)
-        is_run = not folder.is_dir() or (folder / RECORD).exists() or (folder / "scores.json").exists()
-        found += [word] if is_run else sorted(str(path.parent) for path in folder.glob(f"**/{RECORD}"))
-    return found
+    """The words, and instead of a folder that holds runs, or folders with logs of lm-eval, these."""
+    return [one for word in words for one in runs_in(Path(word)) or [word]]
+
+
+def runs_in(folder: Path) -> list[str]:
+    """The folders in a folder that hold a run or logs; none for a run, or for what is no folder."""
+    if not folder.is_dir() or (folder / RECORD).exists() or (folder / "scores.json").exists():
+        return []
+    return sorted({str(path.parent) for path in (*folder.rglob(RECORD), *find_logs(folder))})
 
 
 def parse_args() -> argparse.Namespace:

@@ -1,10 +1,11 @@
-"""The table of saved scores: of a run of score.py, or of anybody's StereoSet prediction file. No torch.
+"""The table of saved scores: of a run of score.py, of anybody's prediction file, or of a log of lm-eval. No torch.
 
 python scripts/evaluate_scores.py runs/bert
 python scripts/evaluate_scores.py predictions_gpt2.json --language de --average example
 python scripts/evaluate_scores.py runs/bert --without options_equal forced_tie
 
 A CSV of CrowS-Pairs' own code carries its pairs itself: sent_more, sent_less, sent_more_score, sent_less_score, ….
+So does what lm-eval logs of the tasks of `stereoset export lm-eval`: samples_stereoset_*.jsonl, or the folder of them.
 """
 
 import argparse
@@ -96,7 +97,11 @@ def parse_args() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=Formatter)
     scored = parser.add_argument_group("what was scored")
-    scored.add_argument("scores", type=Path, help="a prediction file, JSON or CSV, or the output folder of a run")
+    scored.add_argument(
+        "scores",
+        type=Path,
+        help="a prediction file, JSON or CSV; the output folder of a run; samples_*.jsonl of lm-eval, or their folder",
+    )
     scored.add_argument("--language", type=read_language, default="en", help="of a file whose tasks do not say it")
     scored.add_argument("--split", choices=("validation", "test"), default="validation", help="of a file")
     scored.add_argument("--data-dir", type=Path, help="a mirror of the upstream files, instead of the network")

@@ -10,6 +10,7 @@ from typing import Any
 import stereoset_dataset
 from stereoset_dataset import load_stereoset
 from stereoset_metric.compute_score import COLUMNS
+from stereoset_report.harness.samples import find_logs, read_logs
 from stereoset_report.own_data import read_data_file
 from stereoset_report.scored_pairs import read_scored_pairs
 from stereoset_scoring.files.finished import RESULTS, read_record
@@ -60,7 +61,8 @@ def read_saved(
 ) -> Saved:
     """The Saved scores of a prediction file or of the output folder of a run.
 
-    A CSV, as CrowS-Pairs' own code writes it, holds its pairs itself: no data set is read for it.
+    A CSV, as CrowS-Pairs' own code writes it, holds its pairs itself, and so does a log of lm-eval (samples_*.jsonl, or
+    the folder of such): no data set is read for them.
 
     Args:
         path: the file or folder.
@@ -77,6 +79,12 @@ def read_saved(
     if path.suffix.lower() == ".csv":
         pairs: Parts = {config_name("crows_pairs", language): read_scored_pairs(path)}
         return Saved(pairs, None, "test", None, {}, label_of(path, {}))
+    if logs := find_logs(path):
+        found = read_logs(logs)
+        signature = _signature_of(logs, found.split, found.partial)
+        return Saved(
+            found.parts, found.partial, found.split, None, found.record, label_of(path, found.record), signature
+        )
     record = _read_record(path / "run.json") if path.is_dir() else {}
     scores = path / "scores.json" if path.is_dir() else path
     by_config, partial = read_predictions(scores)
@@ -108,7 +116,7 @@ def label_of(path: Path, record: Mapping[str, Any]) -> str:
     label = record.get("label")
     if isinstance(label, str) and label.strip():
         return printable(label)
-    return path.resolve().name.removesuffix(".json").removesuffix(".csv")
+    return path.resolve().name.removesuffix(".json").removesuffix(".csv").removesuffix(".jsonl")
 
 
 def _signature(path, scores, split, partial):
@@ -117,7 +125,13 @@ def _signature(path, scores, split, partial):
     signature = read_json(results).get("signature") if path.is_dir() and results.is_file() else None
     if isinstance(signature, str):
         return printable(signature)
-    parts = {"scores": hashlib.sha256(scores.read_bytes()).hexdigest()[:8], "split": split, "partial": partial}
+    return _signature_of([scores], split, partial)
+
+
+def _signature_of(files, split, partial):
+    """What tells the scores of some files from others."""
+    content = b"".join(path.read_bytes() for path in files)
+    parts = {"scores": hashlib.sha256(content).hexdigest()[:8], "split": split, "partial": partial}
     return "|".join(f"{name}:{value}" for name, value in parts.items() if value is not None)
 
 

@@ -28,6 +28,8 @@ def find_notes(record: Mapping[str, Any]) -> list[str]:
             notes["NOTE", f"asked by {task['method']}, another question than likelihood."].append(
                 f"{config} ({observed_words(task['observed'])})"
             )
+        if task.get("options", {}).get("prompt") == "changed":
+            notes["NOTE", "asked with more than the example: shots, an instruction or a chat template."].append(config)
     for config, some in record.get("left_out", {}).items():
         notes["NOTE", f"left out, the first for this: {next(iter(some.values()))}"].append(f"{len(some)} of {config}")
     for config, reason in record.get("unscored", {}).items():
