@@ -14,7 +14,8 @@ class Completions:
     """What a server answers.
 
     Args:
-        model, tokenizer: what it serves, under the name "tiny".
+        model, tokenizer: what it serves.
+        name: under which name.
         takes_ids: whether prompts may be token ids.
         begins: whether it puts the beginning of sequence before every text.
         lists_beginning: whether it lists that token.
@@ -22,14 +23,15 @@ class Completions:
 
     Attributes:
         faults: what to do with the next requests for a completion, by name, one each.
-        wrong: how all its answers are wrong: "silent", "no echo", "rounded", "bfloat16", "remembers", "shifted".
+        wrong: how all its answers are wrong: "silent", "no echo", "rounded", "bfloat16", "remembers", "shifted" or
+            "unsteady"; None where they are right.
         left: how many requests it still answers before it is dead; None for all.
         seen: how often each prompt was asked.
     """
 
-    def __init__(self, model, tokenizer, takes_ids=True, begins=False, lists_beginning=True, key=None):
+    def __init__(self, model, tokenizer, takes_ids=True, begins=False, lists_beginning=True, key=None, name="tiny"):
         self.model, self.tokenizer, self.takes_ids = model.eval(), tokenizer, takes_ids
-        self.begins, self.lists_beginning, self.key = begins, lists_beginning, key
+        self.begins, self.lists_beginning, self.key, self.name = begins, lists_beginning, key, name
         self.faults, self.wrong, self.left, self.seen = [], None, None, Counter()
         self.largest = self.running = 0
         self.lock = Lock()
@@ -59,6 +61,8 @@ class Completions:
         starts = [len(self.tokenizer.decode(whole[:i], clean_up_tokenization_spaces=False)) for i in range(len(whole))]
         if self.wrong == "remembers" and again:
             values = [value and value * 3 for value in values]
+        if self.wrong == "unsteady" and again:
+            values = [value and value - 0.01 for value in values]
         first = added if added and not self.lists_beginning else 0
         if first:
             values[first] = None
@@ -88,7 +92,9 @@ class _Handler(BaseHTTPRequestHandler):
         """Nothing is printed."""
 
     def do_GET(self):
-        self._send(200, {"data": [{"id": "tiny", "created": time.time(), "max_model_len": 512, "owned_by": "us"}]})
+        ours = self.server.completions
+        longest = ours.model.config.n_positions
+        self._send(200, {"data": [{"id": ours.name, "created": time.time(), "max_model_len": longest}]})
 
     def do_POST(self):
         ours = self.server.completions

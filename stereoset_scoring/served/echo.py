@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import isnan
 from typing import Any
 
@@ -148,9 +149,9 @@ class ByText:
         Raises:
             Refusal: if it is not.
         """
-        if len(echo.values) < 2:  # of what was written after the prompt alone
-            raise no_log_probs(of)
         own, first = ids[len(self.added) :], len(self.added) - self.hidden
+        if len(echo.values) < min(2, len(own)):  # of what was written after the prompt alone
+            raise no_log_probs(of)
         tokens, starts = echo.tokens[first:], echo.starts[first : first + len(own)]
         fits = len(echo.values) >= first + len(own) and _same(tokens, self._tokenizer, own)
         if not fits or echo.prompt_tokens not in (None, len(ids)) or not self._start_alike(starts, own):
@@ -175,17 +176,14 @@ def _shift(tokens: Sequence[str], tokenizer: Tokenizer, ids: Ids) -> int | None:
 
 def _same(tokens: Sequence[str], tokenizer: Tokenizer, ids: Ids) -> bool:
     """Whether texts begin with those of some tokens of ours."""
-    special = set(tokenizer.hub.all_special_ids)
-    return len(tokens) >= len(ids) and all(
-        _alike(token, tokenizer.decode([number]), number, number in special)
-        for token, number in zip(tokens, ids, strict=False)
-    )
+    return len(tokens) >= len(ids) and all(map(partial(_alike, tokenizer.hub), tokens, ids))
 
 
-def _alike(token: str, ours: str, number: int, special: bool) -> bool:
-    """Whether a server's word for a token is ours, the space before it aside; parts of characters are as they are."""
+def _alike(hub: Any, token: str, number: int) -> bool:
+    """Whether a server's word for a token is ours, the space before it aside; it may be the piece as it is spelled."""
     if token.startswith("token_id:"):
         return token == f"token_id:{number}"
-    if "�" in token + ours or (special and not token):
+    ours, piece = hub.decode([number]), str(hub.convert_ids_to_tokens(number))
+    if "�" in token + ours or (not token and number in hub.all_special_ids):  # a part of a character; left out
         return True
-    return token.strip(SPACES) == ours.strip(SPACES)
+    return token.strip(SPACES) in (ours.strip(SPACES), piece.strip(SPACES))

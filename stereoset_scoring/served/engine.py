@@ -57,6 +57,15 @@ class ServedEngine:
         if self.found is None:
             longest = max(groups, key=lambda rows: max(len(row.ids) for row in rows))
             self.found = try_server(self, list(dict.fromkeys(prompts_of([*longest, *groups[0]]).values())))
+        for row in chain.from_iterable(groups):
+            self._check_first(row)
+
+    def _check_first(self, row: Row) -> None:
+        if any(position < self.writing.hidden for position, _ in row.reads):
+            raise Refusal(
+                f"{self.name} says nothing of the first token of a text, which is read: choose conditional, or serve "
+                "the model with a server that takes token ids, such as vLLM."
+            )
 
     def log_probs(self, units: Sequence[Unit]) -> list[list[float]]:
         """ln P, in nats, of each row's reads: a list of lists of float, aligned with the rows of the units in order.
@@ -72,16 +81,9 @@ class ServedEngine:
 
     def _read(self, row: Row, prompts: Mapping[Ids, Ids], found: Mapping[Ids, Values]) -> list[float]:
         """The values of a row's reads, of what was found for their prompts."""
-        return [self._value(found[prompts[text]], text) for text in texts_of(row)]
-
-    def _value(self, values: Values, text: Ids) -> float:
-        value = values[len(text) - 1]
-        if value is None:
-            raise Refusal(
-                f"{self.name} says nothing of the first token after what it puts before a text: set the option "
-                "bos=none, or serve the model with a server that takes token ids."
-            )
-        return value
+        self._check_first(row)
+        values = [found[prompts[text]][len(text) - 1] for text in texts_of(row)]
+        return [value for value in values if value is not None]  # all are there: `values` and `_check_first` see to it
 
     def ask(self, prompts: Iterable[Ids], at_once: int | None = None) -> dict[Ids, Values]:
         """{prompt: ln P of each of its tokens given those before it}, as many at once as the server is to bear."""
