@@ -14,6 +14,7 @@ from stereoset_scoring.questions.configs import CONTEXT_TASKS, ENGLISH, LANGUAGE
 from stereoset_scoring.refusal import Refusal
 from stereoset_scoring.runs import asked
 from stereoset_scoring.runs.asked import DEFAULTS, OWN_FILE, SAMPLE
+from stereoset_scoring.served.server import KEY, Server
 
 if TYPE_CHECKING:
     from stereoset_report.selection import Selection
@@ -69,6 +70,13 @@ def _add_questions(group):
         "--output-dir, and the curve over all",
     )
     group.add_argument("--trust-remote-code", action="store_true", help="run code that comes with the model")
+    group.add_argument(
+        "--server",
+        metavar="URL",
+        help="ask a model that is served there under the name --model, such as http://localhost:8000/v1, over the "
+        f"OpenAI completions protocol; the key is what {KEY} holds",
+    )
+    group.add_argument("--tokenizer", metavar="NAME", help="hub id or folder of a served model's; default: --model")
     group.add_argument("--seed", type=int, default=0, help="of baseline:random")
     group.add_argument(
         "--next-sentence-head",
@@ -191,6 +199,8 @@ def _add_placement(group):
         type=int,
         help="tokens, padding included, in one forward pass; default: 16384 on a GPU, 2048 elsewhere",
     )
+    group.add_argument("--concurrency", type=int, default=8, help="requests to a --server that are under way at once")
+    group.add_argument("--timeout", type=float, default=120, help="seconds without a word, for a request to a --server")
     group.add_argument(
         "--keep-going",
         action="store_true",
@@ -218,6 +228,10 @@ def _mistake(args):
         "give an --output-dir for the files": not args.output_dir,
         "give a --model, or --sample to try the machinery": not args.model and not args.sample and not args.revisions,
         **_mistakes_of_revisions(args, baseline),
+        "give the --model that the server serves": args.server and not args.model,
+        "a baseline is served nowhere: leave --server out": args.server and baseline,
+        "a server has one state of a model: leave --revisions out": args.server and args.revisions,
+        "--tokenizer is that of a served model: give --server": args.tokenizer and not args.server,
         "the sample is English: leave --languages out": args.sample and not english,
         "a baseline's scores are no logarithms of probabilities: leave --scale out": baseline
         and not sentiment_model(args.model)
@@ -270,6 +284,8 @@ def asked_for(
             args.next_sentence_head,
             args.seed,
             tuple(args.revisions or ()),
+            Server(args.server, args.concurrency, args.timeout) if args.server else None,
+            args.tokenizer,
         ),
         asked.Questions(split, args.limit, data_file, selection),
         asked.Manner(

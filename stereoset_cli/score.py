@@ -113,7 +113,8 @@ def load_data(args: argparse.Namespace, own: "OwnData | None", selection: "Selec
 
 def headline(model: Mapping[str, Any]) -> list[str]:
     """What was really loaded, a line a head."""
-    lines = [f"{model['name']} ({model['commit'] or 'local'}), {model['family']}"]
+    servers = [head["server"] for head in model["heads"].values() if "server" in head]
+    lines = [f"{model['name']} ({model['commit'] or next(iter(servers), 'local')}), {model['family']}"]
     for kind, head in model["heads"].items():
         some, more = head["unexpected"][:3], ", …" if len(head["unexpected"]) > 3 else ""
         lines.append(

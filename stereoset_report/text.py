@@ -10,6 +10,7 @@ from stereoset_report.results import ALL, COLUMNS, DIFFERENCES, Numbers, Results
 
 LABEL, NUMBER, INTERVAL = 20, 11, 16  # columns of text, where there is room
 GAP = 2  # likewise, between columns where there is not
+NOTED = 1e-4  # nats that another order of requests may move: what batches move in float32 is not noted
 
 Row = tuple[str, str, Sequence[str]] | str  # two labels and cells; or a text that stands across
 
@@ -30,6 +31,10 @@ def find_notes(record: Mapping[str, Any]) -> list[str]:
             )
         if task.get("options", {}).get("prompt") == "changed":
             notes["NOTE", "asked with more than the example: shots, an instruction or a chat template."].append(config)
+    for head in record.get("model", {}).get("heads", {}).values():
+        if (head.get("order_spread") or 0) > NOTED:
+            reason = f"log-probabilities move by up to {head['order_spread']:.2g} nats when asked in another order."
+            notes["NOTE", reason].append(head["server"])
     for config, some in record.get("left_out", {}).items():
         notes["NOTE", f"left out, the first for this: {next(iter(some.values()))}"].append(f"{len(some)} of {config}")
     for config, reason in record.get("unscored", {}).items():

@@ -13,6 +13,7 @@ from dataclasses import InitVar, dataclass, field
 from functools import partial
 from math import log
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NoReturn, Protocol
 
 from stereoset_scoring.files.predictions import option_ids, read_predictions
@@ -194,6 +195,7 @@ class Baseline:
 
     preset: str | None = None
     max_tokens: int | None = None
+    costs: Mapping[str, int] = MappingProxyType({})
 
     def __init__(self, rule: Rule, name: str):
         self.rule, self.source = rule, NoModel(name)

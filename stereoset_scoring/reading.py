@@ -178,6 +178,8 @@ def _read_batch(scorer: Scores, job: Job, batch: list[Unit]) -> tuple[Read, dict
     errors: dict[int, Exception]
     try:
         read = scorer.log_probs(batch)
+    except ConnectionError:
+        raise  # a server is gone, and no text is to blame
     except Exception as error:  # of any make: the model's code may be anybody's
         rows = [alone for unit in batch for alone in unit.alone()]
         if len(rows) == 1:

@@ -23,6 +23,7 @@ def in_short(error: BaseException, longest: int = 160) -> str:
 EXTRAS = {
     "accelerate": "scoring",
     "gradio": "space",
+    "httpx2": "server",
     "jinja2": "report",
     "matplotlib": "report",
     "peft": "peft",

@@ -5,12 +5,11 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from stereoset_scoring.planning.job import Job
-from stereoset_scoring.planning.rows import Values
+from stereoset_scoring.planning.rows import Row, Values
 from stereoset_scoring.planning.units import Unit
 from stereoset_scoring.questions.tokens import Tokenizer
 
-if TYPE_CHECKING:  # they import torch, which takes seconds
-    from stereoset_scoring.checkpoints.heads import Head
+if TYPE_CHECKING:  # it imports torch, which takes seconds
     from stereoset_scoring.checkpoints.next_sentence_head import HeadSpec
 
 
@@ -27,6 +26,59 @@ class Named(Protocol):
 
     @property
     def name(self) -> str: ...
+
+
+class Engine(Protocol):
+    """What computes, or has computed, the log-probabilities of rows.
+
+    Attributes:
+        model: the transformers model that is asked; None where that is elsewhere.
+        shares_prefixes: whether the shared beginnings of the rows of a unit are computed once.
+        padding_is_inert: whether a row's output is the same beside longer rows.
+        is_sharded: whether the model lies in parts on several processes.
+        costs: what was asked of a server so far, by this process; nothing where there is none.
+    """
+
+    @property
+    def model(self) -> Any: ...
+    @property
+    def shares_prefixes(self) -> bool: ...
+    @property
+    def padding_is_inert(self) -> bool: ...
+    @property
+    def is_sharded(self) -> bool: ...
+    @property
+    def costs(self) -> Mapping[str, int]: ...
+
+    def try_out(self, groups: Sequence[Sequence[Row]]) -> None:
+        """Try what is promised, on the rows of each example.
+
+        Raises:
+            Refusal: if it does not hold.
+        """
+
+    def log_probs(self, units: Sequence[Unit]) -> list[list[float]]:
+        """ln P, in nats, of each row's reads: a list of lists of float, aligned with the rows of the units in order."""
+
+
+class Head(Protocol):
+    """One head of a source.
+
+    Attributes:
+        engine: what asks it.
+        longest_input: how many tokens it reads at most; None where there is no limit.
+        longest_decoder: how many its decoder does; None where there is no limit or none.
+        record: what it is, and how it was loaded, as a record says it.
+    """
+
+    @property
+    def engine(self) -> Engine: ...
+    @property
+    def longest_input(self) -> int | None: ...
+    @property
+    def longest_decoder(self) -> int | None: ...
+    @property
+    def record(self) -> dict[str, Any]: ...
 
 
 class Origin(Protocol):
@@ -57,7 +109,7 @@ class Origin(Protocol):
     @property
     def tokenizer(self) -> Tokenizer | None: ...
 
-    def head(self, name: str) -> "Head":
+    def head(self, name: str) -> Head:
         """A head by its name, such as "masked".
 
         Raises:
@@ -67,11 +119,12 @@ class Origin(Protocol):
 
 
 class Source(Origin, Protocol):
-    """A model with its heads: a checkpoint, or one in memory.
+    """A model with its heads: a checkpoint, one in memory, or one behind a server.
 
     Attributes:
         device: where the model's inputs go.
         trained: how its next-sentence head was trained, where it has such a one.
+        config: the model's configuration; None where that is elsewhere.
     """
 
     @property
@@ -90,6 +143,7 @@ class Scores(Protocol):
     Attributes:
         preset: the bundle of options that is asked for.
         max_tokens: how many tokens a batch holds, where there are any.
+        costs: what was asked of servers so far, by this process; nothing where there are none.
     """
 
     @property
@@ -98,6 +152,8 @@ class Scores(Protocol):
     def preset(self) -> str | None: ...
     @property
     def max_tokens(self) -> int | None: ...
+    @property
+    def costs(self) -> Mapping[str, int]: ...
 
     def method(self, task: str) -> Named:
         """What scores a task."""

@@ -30,12 +30,12 @@ from stereoset_scoring.questions.attribute import has_attribute
 from stereoset_scoring.questions.examples import Example, read_example
 from stereoset_scoring.reading import score_everywhere, score_here
 from stereoset_scoring.refusal import MissingAttribute, MissingHead, Refusal
-from stereoset_scoring.roles import Rows, Source
+from stereoset_scoring.roles import Head, Rows, Source
 
 if TYPE_CHECKING:  # they import torch, which takes seconds
-    from stereoset_scoring.checkpoints.heads import Head
     from stereoset_scoring.checkpoints.opening import Loading
     from stereoset_scoring.checkpoints.placement import Placement
+    from stereoset_scoring.served.server import Server
 
 # Padded tokens in one forward pass: enough to keep a device busy, little enough for any vocabulary.
 MAX_TOKENS = {"cuda": 16384}
@@ -47,7 +47,7 @@ class Scorer:
     """Scores options with one checkpoint.
 
     Args:
-        source: a Checkpoint or a ModelInMemory.
+        source: a Checkpoint, a ModelInMemory or a ServedModel.
         method: a method's name for every task; a mapping of task to name; None for the defaults.
         preset: the name of a bundle of options that reproduces somebody's released code.
         options: the methods' options by name.
@@ -188,7 +188,7 @@ class Scorer:
             return False
         return True
 
-    def _head(self, name: str) -> "Head":
+    def _head(self, name: str) -> Head:
         """A head of the source, which is asked for it once, whatever it answers.
 
         Raises:
@@ -246,7 +246,7 @@ class Scorer:
             data: {name: rows}, each of one task.
         """
         hub = self.source.tokenizer.hub
-        if not getattr(hub, "is_fast", False):
+        if self.source.config is None or not getattr(hub, "is_fast", False):
             return None
         config = {name: value for name, value in self.source.config.to_dict().items() if name not in _OF_A_FILE}
         methods = [self.method(read_example(rows[0]).task) for rows in data.values()]
@@ -338,6 +338,11 @@ class Scorer:
         """Whether a model of some heads lies in parts on several processes, which then make its every pass together."""
         return any(self._head(head).engine.is_sharded for head in heads)
 
+    @property
+    def costs(self) -> dict[str, int]:
+        """What was asked of servers so far, by this process: {"requests": …, "tokens": …}, or nothing."""
+        return {name: count for head in self._heads.values() for name, count in head.engine.costs.items()}
+
     @contextmanager
     def evaluating(self, heads: Iterable[str]) -> Iterator[None]:
         """The models of some heads in evaluation mode, and as fast as they go; afterwards as they were."""
@@ -346,7 +351,7 @@ class Scorer:
         from stereoset_scoring.engines.fused import fused
         from stereoset_scoring.engines.sharded import resharded
 
-        models = [self._head(head).engine.model for head in heads]
+        models = [model for head in heads if (model := self._head(head).engine.model) is not None]
         gpus = {model.device for model in models if model.device.type == "cuda"}
         modes = [(module, module.training) for model in models for module in model.modules()]
         try:
@@ -400,6 +405,7 @@ def load_scorer(
     device_map: str | Mapping[str, Any] | None = None,
     gpus_per_model: int | None = None,
     quantization_config: Any = None,
+    server: "str | Server | None" = None,
     **options: Any,
 ) -> Scorer:
     """A Scorer for a checkpoint, or for a model in memory.
@@ -407,7 +413,7 @@ def load_scorer(
     Args:
         name: hub id or folder, of a model or of an adapter of PEFT; leave it out to give `model` and `tokenizer`.
         model: a transformers model, maybe wrapped, with an adapter or in training; scored where it is and as it is.
-        tokenizer: that model's hub tokenizer, or the processor that holds it.
+        tokenizer: that model's hub tokenizer, or the processor that holds it; of a served model, also hub id or folder.
         method: the name of a method, or a mapping of task to name; None for the defaults.
         preset: "stereoset", "multilingual", "bias-bench" or "crows-pairs": the options of somebody's released code.
         device: where the checkpoint goes; None for the first GPU, or the CPU where there is none.
@@ -426,11 +432,13 @@ def load_scorer(
         device_map: "auto" to spread a model over all devices of this machine, or {part: device}; instead of a device.
         gpus_per_model: how many GPUs each process of `accelerate launch` spreads its model over.
         quantization_config: how weights are quantized as they are loaded: what transformers takes, or it as a mapping.
+        server: the address of a server that serves the model under its name, such as "http://localhost:8000/v1", or
+            a Server, which also says how many requests are under way at once; the key is OPENAI_API_KEY's.
         options: options of the methods, which come before the preset's.
 
     Raises:
         Refusal: if neither or both of name and model are given, or what they name cannot be scored.
-        OSError: if there is no such checkpoint within reach.
+        OSError: if there is no such checkpoint within reach, or no such server.
 
     Examples:
         >>> scorer = load_scorer("bert-base-cased")  # doctest: +SKIP
@@ -447,7 +455,10 @@ def load_scorer(
     loading = Loading(dtype, revision, trust_remote_code, attention, compile)
     placement = Placement(device, device_map, gpus_per_model, quantization_config)
     source: Source
-    if name is not None and model is None and tokenizer is None:
+    if server is not None:
+        _check_served(name, model, loading, placement, next_sentence_head)
+        source = _served(str(name), server, tokenizer, loading)
+    elif name is not None and model is None and tokenizer is None:
         source = Checkpoint(
             name,
             loading,
@@ -463,6 +474,27 @@ def load_scorer(
     if tf32:
         torch.set_float32_matmul_precision("high")
     return Scorer(source, method, preset, options, max_tokens)
+
+
+def _served(name: str, server: "str | Server", tokenizer: Any, loading: "Loading") -> Source:
+    """The source of a served model."""
+    from stereoset_scoring.served.model import ServedModel
+    from stereoset_scoring.served.server import Server
+
+    where = Server(server) if isinstance(server, str) else server
+    return ServedModel(name, where, tokenizer, loading.revision, loading.trust_remote_code)
+
+
+def _check_served(
+    name: object, model: object, loading: "Loading", placement: "Placement", next_sentence_head: object
+) -> None:
+    """Refuse what a model that is served elsewhere can no longer be given."""
+    if name is None or model is not None:
+        raise Refusal("Give load_scorer, with a server, the name of a model that it serves, and no model.")
+    spread = placement.device_map is not None or placement.gpus_per_model is not None or placement.is_quantized
+    prepared = loading.compile or loading.attention is not None or loading.dtype not in (None, "auto")
+    if spread or prepared or next_sentence_head is not None:
+        raise Refusal("A served model is computed as its server was started: say there how, and nothing of it here.")
 
 
 def _check_in_memory(loading: "Loading", placement: "Placement", next_sentence_head: str | Path | None) -> None:

@@ -54,6 +54,42 @@ class Head:
         """What the model's outputs depend on beside the weights, see `checkpoints.settings`."""
         return settings(self.engine.model)
 
+    @property
+    def record(self) -> dict[str, Any]:
+        """What was loaded, and how, as a record says it."""
+        model = self.engine.model
+        return {
+            "architecture": type(model).__name__,
+            "dtype": str(model.dtype).removeprefix("torch."),
+            "weights_sha256": self.fingerprint,
+            **self.settings,
+            "devices": devices(model),
+            "quantization": quantization(model),
+            "shared_prefixes": self.engine.shares_prefixes,
+            "sharing": _sharing(self.engine),
+            "missing": list(self.missing),
+            "unexpected": list(self.unexpected),
+        }
+
+
+def _sharing(engine: Any) -> str | None:
+    """What the rows of an encoder-decoder share, as its trial found, such as "PASSES"; None for other models."""
+    found = getattr(engine, "sharing", None)
+    return None if found is None else str(found.name)
+
+
+def devices(model: Any) -> list[str]:
+    """Names of the devices that a model lies on, "disk" among them."""
+    spread = getattr(model, "hf_device_map", {}).values()
+    return sorted(set(map(str, spread or [parameter.device for parameter in model.parameters()])))
+
+
+def quantization(model: Any) -> str | None:
+    """The name of the method by which a model's weights are quantized; None where they are not."""
+    config = getattr(model.config, "quantization_config", None)
+    name = config.get("quant_method") if isinstance(config, dict) else getattr(config, "quant_method", None)
+    return name and str(getattr(name, "value", name))
+
 
 def make_engine(head: str, model: Any, tokenizer: Tokenizer) -> Engine:
     """The Engine that asks a head of a model.

@@ -1,10 +1,11 @@
 """One model, asked for the log-probabilities of a batch of rows: what all engines share."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain, islice
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -39,7 +40,10 @@ class Engine(ABC):
 
     Attributes:
         trial: what the model has shown so far; see `try_out`.
+        costs: nothing, for no server is asked.
     """
+
+    costs: Mapping[str, int] = MappingProxyType({})
 
     def __init__(self, model: Any, pad_token_id: int, accepts: Container[str]):
         make_first_calls()

@@ -60,7 +60,7 @@ def check_fit(rows: Sequence[Any], model_of: Callable[[str], Any], name: str) ->
 
     Args:
         rows: all that is asked.
-        model_of: from the head that a row asks to the transformers model.
+        model_of: from the head that a row asks to the transformers model; to None where its tables are elsewhere.
         name: the checkpoint's.
 
     Raises:
@@ -68,6 +68,8 @@ def check_fit(rows: Sequence[Any], model_of: Callable[[str], Any], name: str) ->
     """
     for head in dict.fromkeys(row.head for row in rows):
         model = model_of(head)
+        if model is None:
+            continue
         needed, given = tables_for([row for row in rows if row.head == head]), tables_of(model)
         if not getattr(model, "reads_segments", True):
             given = replace(given, types=None)

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from stereoset_scoring.served.server import Server
+
 DEFAULTS = "defaults"  # among presets that are compared: none
 SAMPLE, OWN_FILE = "sample", "file"  # splits, beside those of the data set
 
@@ -19,6 +21,8 @@ class Model:
         seed: of the random baseline.
         revisions: branches, tags, commits or folders of checkpoints, each scored after the other, in a folder of its
             own; empty for the one revision.
+        server: where it is served; None where it is loaded.
+        tokenizer: hub id or folder of a served model's tokenizer; None for its name.
     """
 
     name: str | None = None
@@ -27,6 +31,8 @@ class Model:
     next_sentence_head: Path | None = None
     seed: int = 0
     revisions: tuple[str, ...] = ()
+    server: Server | None = None
+    tokenizer: str | None = None
 
     def at(self, revision: str) -> "Model":
         """One of the revisions: a folder, also one inside the model's own, or a state of it on the hub."""

@@ -49,6 +49,8 @@ def _load(asked: Asked, team: Team) -> Scores:
         revision=asked.model.revision,
         trust_remote_code=asked.model.trust_remote_code,
         next_sentence_head=asked.model.next_sentence_head,
+        server=asked.model.server,
+        tokenizer=asked.model.tokenizer,
         **vars(asked.placement),
         **asked.manner.options,
     )

@@ -1,6 +1,7 @@
 """One scorer's part of a run, in a folder of its own: gone on with, computed, written; or found finished."""
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -55,6 +56,7 @@ class Part:
         self._ledger = Ledger(folder / PROGRESS, plan.identities)
         self._known = self._ledger.read()
         self._observed: dict[str, dict[str, float]] = {}
+        self._costs: dict[str, int] = {}
         self._left_out = {config: dict(some) for config, some in plan.left_out.items()}
         finished = self._find_finished() if team.is_main else None
         self._finished = team.gather(finished)[0]
@@ -82,6 +84,7 @@ class Part:
         self._go_on()
         with self._counting() as tick:
             scores = {config: self._read(config, tick) for config in self._plan.jobs}
+        self._costs = _together(self._team.gather(dict(self._plan.scorer.costs)))
         return save(self._folder, self._plan, self._record(scores), scores, judge) if self._team.is_main else None
 
     def _go_on(self) -> None:
@@ -139,7 +142,8 @@ class Part:
             | ({"observed": self._observed[config]} if self._observed[config] else {})
             for config, (rows, of_rows) in scores.items()
         }
-        return plan.record | {"tasks": tasks, "partial": self._partial(), "left_out": self._left_out}
+        found = {"tasks": tasks, "partial": self._partial(), "left_out": self._left_out}
+        return plan.record | found | ({"costs": self._costs} if self._costs else {})
 
     def _partial(self) -> str | None:
         """What part of the data is scored, in words; None for all of it."""
@@ -148,3 +152,11 @@ class Part:
         parts += [self._asked.questions.selection] if self._asked.questions.selection else []
         parts += [f"{len(some)} of {config} left out" for config, some in self._left_out.items()]
         return ", ".join(parts) or None
+
+
+def _together(costs: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    """The costs of all processes, since this run was started."""
+    total: Counter[str] = Counter()
+    for of_one in costs:
+        total.update(of_one)
+    return dict(total)

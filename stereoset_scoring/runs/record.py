@@ -9,7 +9,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from itertools import combinations, starmap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stereoset_scoring
 from stereoset_scoring import __version__
@@ -20,9 +20,6 @@ from stereoset_scoring.questions.configs import split_config
 from stereoset_scoring.questions.examples import options_of, read_example
 from stereoset_scoring.questions.tokens import Tokenizer
 from stereoset_scoring.roles import Named, Origin, Rows
-
-if TYPE_CHECKING:  # it imports torch, which takes seconds
-    from stereoset_scoring.checkpoints.heads import Head
 
 Record = Mapping[str, Any]
 Scores = Sequence[Sequence[float]]  # scores[i][j] of option j of row i
@@ -47,48 +44,12 @@ def model_record(source: Origin, heads: Iterable[str]) -> dict[str, Any]:
         "family": source.family,
         "next_sentence_head": source.next_sentence_head,
         "chat_template": source.family == "causal" and _has_chat_template(source.tokenizer),  # there, and never used
-        "heads": {name: _head_record(source.head(name)) for name in heads},
+        "heads": {name: source.head(name).record for name in heads},
     }
-
-
-def _head_record(head: "Head") -> dict[str, Any]:
-    """What was loaded of one head, and how."""
-    model = head.engine.model
-    return {
-        "architecture": type(model).__name__,
-        "dtype": str(model.dtype).removeprefix("torch."),
-        "weights_sha256": head.fingerprint,
-        **head.settings,
-        "devices": devices(model),
-        "quantization": quantization(model),
-        "shared_prefixes": head.engine.shares_prefixes,
-        "sharing": _sharing(head.engine),
-        "missing": list(head.missing),
-        "unexpected": list(head.unexpected),
-    }
-
-
-def _sharing(engine: Any) -> str | None:
-    """What the rows of an encoder-decoder share, as its trial found, such as "PASSES"; None for other models."""
-    found = getattr(engine, "sharing", None)
-    return None if found is None else str(found.name)
 
 
 def _has_chat_template(tokenizer: Tokenizer | None) -> bool:
     return tokenizer is not None and tokenizer.has_chat_template
-
-
-def devices(model: Any) -> list[str]:
-    """Names of the devices that a model lies on, "disk" among them."""
-    spread = getattr(model, "hf_device_map", {}).values()
-    return sorted(set(map(str, spread or [parameter.device for parameter in model.parameters()])))
-
-
-def quantization(model: Any) -> str | None:
-    """The name of the method by which a model's weights are quantized; None where they are not."""
-    config = getattr(model.config, "quantization_config", None)
-    name = config.get("quant_method") if isinstance(config, dict) else getattr(config, "quant_method", None)
-    return name and str(getattr(name, "value", name))
 
 
 def beginning_record(method: Named, source: Origin) -> dict[str, Any] | None:
