@@ -98,13 +98,15 @@ def build_page() -> Any:
     """The page, ready to launch."""
     import gradio
 
-    def press(upload, paste, other_upload, other_paste, gold_upload, gold_paste, *options):
+    def press(
+        upload: Any, paste: str, other_upload: Any, other_paste: str, gold_upload: Any, gold_paste: str, *options: Any
+    ) -> Any:
         return answer([(upload, paste), (other_upload, other_paste)], (gold_upload, gold_paste), *options)
 
-    def fill():
+    def fill() -> Any:
         return None, example_files.PREDICTIONS, None, example_files.OTHERS, None, example_files.GOLD
 
-    def one_file(title):
+    def one_file(title: str) -> Any:
         upload = gradio.File(label=f"{title}: upload", height=110)
         return upload, gradio.Textbox(label=f"{title}: or paste", lines=4, max_lines=8, placeholder=PLACEHOLDER)
 

@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from compute_score import Refusal, compare_scores, compute_score, flat_references, shown
@@ -50,7 +50,8 @@ def make_table(
         result = compute_score(aligned, references, breakdown="bias_type", **options)
         groups = result.pop("bias_type") | {"all": result}
         names = [*FIGURES, *(BOUNDS if confidence_level else ())]
-        table += [[task, group, *(_rounded(found[name]) for name in names)] for group, found in groups.items()]
+        for group, found in groups.items():
+            table.append([task, group, *(_rounded(found[name]) for name in names)])
     return table
 
 
@@ -81,11 +82,17 @@ def make_comparison(
     for task, (scores, references) in first.items():
         for group in (*sorted({reference["bias_type"] for reference in references}), "all"):
             chosen = [i for i, reference in enumerate(references) if group in (reference["bias_type"], "all")]
-            parts = [[some[i] for i in chosen] for some in (scores, second[task][0], references)]
-            found = compare_scores(*parts, average=average, ties=ties, confidence_level=CONFIDENCE)
+            parts = (scores, second[task][0], references)
+            found = compare_scores(
+                *(_at(some, chosen) for some in parts), average=average, ties=ties, confidence_level=CONFIDENCE
+            )
             numbers = [_rounded(found[name]) for name in (*PERCENT, *BOUNDS)]
             table.append([task, group, len(chosen), *numbers])
     return table
+
+
+def _at(some: Sequence[Any], places: Iterable[int]) -> list[Any]:
+    return [some[i] for i in places]
 
 
 def as_csv(header: list[str], rows: list[list[Any]]) -> str:
