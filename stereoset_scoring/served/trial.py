@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 PROMPTS = 12
 UNSTEADY = 0.05  # nats, the mean over tokens, that they may in half precision, and are reported
+LARGEST = 1.0  # nats that they may move any one token by
 SAME = 1e-3  # nats by which equal computations may differ, beside four times what another order makes
 DECIMALS = 4  # to which who rounds makes ties that the model does not
 LASTS = 4  # tokens that are tried in one place
@@ -47,10 +48,10 @@ def try_server(engine: "ServedEngine", prompts: Sequence[Ids]) -> Found:
     there = engine.ask(prompts)
     back = engine.ask(reversed(prompts), at_once=1)  # a server that remembers prompts has seen these
     spread, mean = _distance(there, back)
-    if mean > UNSTEADY:
+    if mean > UNSTEADY or spread > LARGEST:
         raise Refusal(
-            f"{engine.name} gives other log-probabilities when it is asked in another order, by {spread:.2g} nats a "
-            "token: serve it without a cache of prefixes (vLLM: --no-enable-prefix-caching)."
+            f"{engine.name} gives other log-probabilities when it is asked in another order, a token by {spread:.2g} "
+            "nats: serve it without a cache of prefixes (vLLM: --no-enable-prefix-caching)."
         )
     rounded = how_rounded(value for values in there.values() for value in values if value is not None)
     if rounded:
