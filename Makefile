@@ -42,7 +42,7 @@ sweep: .venv/installed
 # The browser is the distribution's: apt-get install chromium chromium-driver. Pages are of 100 runs, and figures printed.
 test-browser: .venv/installed
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[browser]'
-	STEREOSET_PAGE_RUNS=100 .venv/bin/python -m pytest -rs -s tests/report/test_browser.py
+	STEREOSET_PAGE_RUNS=100 .venv/bin/python -m pytest -rs -s tests/report/test_browser.py tests/metric/test_space_in_browser.py
 
 test-compat: .venv-compat/installed
 	.venv-compat/bin/python -m pytest tests/dataset tests/metric
