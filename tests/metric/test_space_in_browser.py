@@ -1,4 +1,4 @@
-"""The Space as people see it, in a real browser: the form on top, an example, refusals in the page, text that stays text.
+"""The Space in a real browser: the form on top, an example, refusals in the page, labels that stay text.
 
 Needs gradio (the extra space), selenium and the distribution's chromium with its driver; see make test-browser.
 """
