@@ -83,14 +83,15 @@ def run_and_be_killed(times, seed):
     lasts, chance = time.monotonic() - started, random.Random(seed)
     sys.argv[-1] = str(output / "killed")
     for number in range(times):
-        if (output / "killed" / "scores.json").exists():  # there is nothing left to kill
-            (output / "killed").rename(output / f"killed-{number}")
         child = run_in_a_fork()
         time.sleep(chance.uniform(0, lasts))
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
-        batches = batches_on_disk(output / "killed")
-        print("too late" if os.WIFEXITED(status) else f"killed with {batches} batches on disk", file=sys.stderr)
+        if os.WIFEXITED(status):  # there is nothing left to kill; one killed while it tidied up has not ended
+            (output / "killed").rename(output / f"killed-{number}")
+            print("too late", file=sys.stderr)
+        else:
+            print(f"killed with {batches_on_disk(output / 'killed')} batches on disk", file=sys.stderr)
     run()
 
 
