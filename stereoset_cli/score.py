@@ -137,7 +137,6 @@ def exceptions(plan: "Plan") -> list[str]:
         *(["  a chat template: not used"] if ignored else []),
         *(f"  {config}: {fallback_words(plan.methods[config].name, reason)}" for config, reason in fallbacks.items()),
         *(f"  {config}: not scored: {reason}" for config, reason in plan.unscored.items()),
-        *(f"  {config}: {len(some)} left out: {next(iter(some.values()))}" for config, some in plan.left_out.items()),
     ]
 
 

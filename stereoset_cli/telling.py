@@ -45,17 +45,17 @@ def progress(total: int) -> Iterator[Callable[[int], object]]:
     """Shows how far the work is: a bar on a terminal, elsewhere a line every so often.
 
     Args:
-        total: how many rows there are to read.
+        total: how many examples there are to read.
 
     Yields:
-        what to call with how many rows were read just now.
+        what to call with how many were read just now.
     """
     if not sys.stderr.isatty():
         yield Lines(total).count
         return
     from tqdm import tqdm
 
-    with tqdm(total=total, unit="row", desc="scoring") as bar:
+    with tqdm(total=total, unit="example", desc="scoring") as bar:
         yield bar.update
 
 
@@ -82,7 +82,7 @@ class Lines:
         self._told, self._told_at = self._done, now
         share, lasted = self._done / self._total, now - self._began
         self._tell(
-            f"scoring: {share:.0%}, {self._done} of {self._total} rows, "
+            f"scoring: {share:.0%}, {self._done} of {self._total} examples, "
             f"{_clock(lasted)} gone, {_clock(lasted / share - lasted)} left"
         )
 

@@ -17,7 +17,8 @@ from types import MappingProxyType
 from typing import Any, NoReturn, Protocol
 
 from stereoset_scoring.files.predictions import option_ids, read_predictions
-from stereoset_scoring.planning.job import Job
+from stereoset_scoring.planning.job import Job, Planned
+from stereoset_scoring.planning.portions import Portion
 from stereoset_scoring.planning.rows import Recipe, Values
 from stereoset_scoring.planning.units import Unit
 from stereoset_scoring.questions.configs import PAIRS, asked_as, split_config
@@ -199,6 +200,7 @@ class Baseline:
 
     def __init__(self, rule: Rule, name: str):
         self.rule, self.source = rule, NoModel(name)
+        self._recipes: dict[str, list[list[Recipe]]] = {}
 
     def method(self, task: str) -> Rule:
         """The rule, in every task."""
@@ -232,24 +234,25 @@ class Baseline:
         """Whether a model lies in parts: there is none."""
         return False
 
-    def plan_all(self, data: Data, like: Mapping[str, Job] | None = None) -> dict[str, Job]:
+    def try_out(self, data: Data) -> dict[str, Job]:
         """{config: its Job}, of {config: rows}; nothing is left to be read in them.
 
         Raises:
             OSError, Refusal: as the rule.
         """
-        jobs = {}
         for config, scores in self.rule.scores(data).items():
-            jobs[config] = Job(list(map(_known_already, scores)), [], [])
-        return jobs
+            self._recipes[config] = list(map(_known_already, scores))
+        return {config: Job(self._recipes[config], [], []) for config in data}
 
-    def unscorable(self, dataset: Rows) -> dict[int, str]:
-        """The rows that it refuses: none."""
-        return {}
-
-    def unattributable(self, dataset: Rows) -> dict[int, str]:
-        """The rows of which it would have to know what stands at BLANK: none."""
-        return {}
+    def plan_part(
+        self,
+        portion: Portion,
+        rows: Sequence[Mapping[str, Any]],
+        leave_out: bool = False,
+        like: Planned | None = None,
+    ) -> Planned:
+        """The part of its config's Job, now that this is known; none is refused."""
+        return Planned(Job(self._recipes[portion.config][portion.start : portion.stop], [], []), {})
 
     def evaluating(self, heads: Iterable[str]) -> AbstractContextManager[None]:
         """There is no model to put in evaluation mode."""

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isnan
-from typing import TYPE_CHECKING
 
 from tqdm.auto import tqdm
 
@@ -12,9 +11,6 @@ from stereoset_scoring.planning.units import Unit
 from stereoset_scoring.processes.interruption import undisturbed
 from stereoset_scoring.refusal import Refusal
 from stereoset_scoring.roles import Scores
-
-if TYPE_CHECKING:  # it imports torch, which takes seconds
-    from stereoset_scoring.processes.team import Team
 
 Batches = Sequence[list[Unit]]
 Known = Mapping[int, Sequence[float]]  # index of a row in its job -> its values in nats
@@ -45,8 +41,7 @@ def score_here(scorer: Scores, job: Job, progress: Progress = False) -> list[lis
     Raises:
         Unreadable: if the model fails on an example, or gives no number; the message names the example.
     """
-    values, _ = _read(scorer, job, job.batches, progress)
-    return _all_scores(job, values)
+    return _all_scores(job, _read_at_once(scorer, job, job.batches, progress))
 
 
 def score_everywhere(scorer: Scores, job: Job, progress: Progress = False) -> list[list[float]]:
@@ -69,54 +64,44 @@ def score_everywhere(scorer: Scores, job: Job, progress: Progress = False) -> li
 
     peers = Peers(in_step=scorer.is_sharded(job.heads))
     mine, bar = peers.share(job.batches), progress if peers.is_main else False
-    values, _ = peers.together(lambda: _read(scorer, job, mine, bar))
+    values = peers.together(lambda: _read_at_once(scorer, job, mine, bar))
     return _all_scores(job, _union(peers.gather(values)))
 
 
-def read_everywhere(
-    team: "Team",
+def _read_at_once(scorer: Scores, job: Job, batches: Batches, progress: Progress) -> Read:
+    """The values of the rows of some batches of a job, which is all that the scorer is asked."""
+    with scorer.evaluating(job.heads), _shown(progress, _count(batches)) as tick:
+        return _read(scorer, job, batches, tick)[0]
+
+
+def read_rest(
     scorer: Scores,
     job: Job,
-    progress: Progress = True,
-    known: Known | None = None,
-    keep: Callable[[Known], object] | None = None,
-    keep_going: bool = False,
+    known: Known,
+    progress: Callable[[int], object],
+    keep: Callable[[Known], object],
+    keep_going: bool,
+    between: Callable[[], object],
 ) -> tuple[Read, Failures]:
-    """The values of all rows of a job, computed by all processes together; every process returns all of them.
-
-    The plan is the same on every process and whole batches are shared out, so the numbers do not depend on how many
-    there are. Of a batch only what nobody knows yet is computed. Progress is shown by the main process, for its own
-    share.
+    """The values of all rows of a job, of which this process computes what is not known yet.
 
     Args:
-        team: the processes.
-        scorer: who reads.
-        job: of its `plan`.
+        scorer: who reads, evaluating.
+        job: of its `plan_part`.
+        known: {index of a row: its values}.
         progress: as `score_here`.
-        known: {index of a row: its values} that this process knows from before; None for nothing.
-        keep: called with {index of a row: its values} after every batch of this process.
+        keep: called with {index of a row: its values} after every batch.
         keep_going: whether to leave out the rows that cannot be read, and to say why, instead of raising.
+        between: called after every batch.
 
     Returns:
         (values, failures): {index of a row: its values}, and {index of a row: why it cannot be read}.
 
     Raises:
         Unreadable: as `score_here`.
-        Lost: if another process has failed or fallen silent.
     """
-    values = _union(team.gather(known or {}))
-    failures: Failures = {}
-    mine = team.share(job.without(values))
-    bar = progress if team.is_main else False
-    for found, failed in team.gather(_read(scorer, job, mine, bar, keep, keep_going, team.look_round)):
-        values.update(found)
-        failures.update(failed)
-    return values, failures
-
-
-def rows_to_read(team: "Team", job: Job, known: Known) -> int:
-    """How many rows of a job this process reads, as far as it knows; see `read_everywhere`."""
-    return _count(team.share(job.without(known)))
+    values, failures = _read(scorer, job, job.without(known), progress, keep, keep_going, between)
+    return {**known, **values}, failures
 
 
 def _all_scores(job: Job, values: Known) -> list[list[float]]:
@@ -133,27 +118,26 @@ def _read(
     scorer: Scores,
     job: Job,
     batches: Batches,
-    progress: Progress,
+    tick: Callable[[int], object],
     keep: Callable[[Known], object] | None = None,
     keep_going: bool = False,
     between: Callable[[], object] = lambda: None,
 ) -> tuple[Read, Failures]:
-    """(values, failures) of some batches of units, see `read_everywhere`."""
+    """(values, failures) of some batches of units, see `read_rest`."""
     values: Read = {}
     failures: Failures = {}
-    with scorer.evaluating(job.heads), _shown(progress, _count(batches)) as tick:
-        for batch in batches:
-            with undisturbed():
-                found, failed = _read_batch(scorer, job, batch)
-                if failed and not keep_going:
-                    index, error = next(iter(failed.items()))
-                    raise Unreadable(f"{job.name_of(index)} cannot be scored: {_words(error)}") from error
-                if keep and found:
-                    keep(found)
-            values.update(found)
-            failures.update((index, _words(error)) for index, error in failed.items())
-            tick(_count([batch]))
-            between()
+    for batch in batches:
+        with undisturbed():
+            found, failed = _read_batch(scorer, job, batch)
+            if failed and not keep_going:
+                index, error = next(iter(failed.items()))
+                raise Unreadable(f"{job.name_of(index)} cannot be scored: {_words(error)}") from error
+            if keep and found:
+                keep(found)
+        values.update(found)
+        failures.update((index, _words(error)) for index, error in failed.items())
+        tick(_count([batch]))
+        between()
     return values, failures
 
 

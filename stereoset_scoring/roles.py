@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from stereoset_scoring.planning.job import Job
+from stereoset_scoring.planning.job import Job, Planned
+from stereoset_scoring.planning.portions import Portion
 from stereoset_scoring.planning.rows import Row, Values
 from stereoset_scoring.planning.units import Unit
 from stereoset_scoring.questions.tokens import Tokenizer
@@ -164,17 +165,23 @@ class Scores(Protocol):
     def unanswerable(self, data: Mapping[str, Rows]) -> dict[str, str]:
         """The data sets of which no row can be scored: {name: the reason}."""
 
-    def unscorable(self, dataset: Rows) -> dict[int, str]:
-        """The rows that cannot be scored for what they hold: {index: the reason}."""
-
-    def unattributable(self, dataset: Rows) -> dict[int, str]:
-        """The rows of which it cannot be told what stands at BLANK, where that is asked: {index: the reason}."""
-
     def asks(self, data: Mapping[str, Rows]) -> Any:
         """All that the questions to this model depend on, to be compared; None where it cannot be told."""
 
-    def plan_all(self, data: Mapping[str, Rows], like: Mapping[str, Job] | None = None) -> dict[str, Job]:
-        """The Jobs of several data sets: {name: Job}; like: those of a scorer that asks the same."""
+    def try_out(self, data: Mapping[str, Rows]) -> dict[str, Job]:
+        """See on a few examples of each data set that the model is what it promises; their Jobs, {name: Job}."""
+
+    def plan_part(
+        self,
+        portion: Portion,
+        rows: Sequence[Mapping[str, Any]],
+        leave_out: bool = False,
+        like: Planned | None = None,
+    ) -> Planned:
+        """What is read of the rows of a portion of what was tried out, and why others are left out.
+
+        leave_out: whether all are that cannot be scored; like: what came of them with a scorer that asks the same.
+        """
 
     def is_sharded(self, heads: Iterable[str]) -> bool:
         """Whether a model of some heads lies in parts on several processes."""

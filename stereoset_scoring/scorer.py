@@ -21,12 +21,13 @@ from stereoset_scoring.methods.registry import (
     heads_of,
     preset_named,
 )
-from stereoset_scoring.planning.job import Job
+from stereoset_scoring.planning.job import Job, Planned
 from stereoset_scoring.planning.lengths import Limits, fitted
 from stereoset_scoring.planning.plan import make_job
+from stereoset_scoring.planning.portions import Portion
+from stereoset_scoring.planning.probes import telling
 from stereoset_scoring.planning.rows import Recipe, Values
 from stereoset_scoring.planning.units import Unit
-from stereoset_scoring.questions.attribute import has_attribute
 from stereoset_scoring.questions.examples import Example, read_example
 from stereoset_scoring.reading import score_everywhere, score_here
 from stereoset_scoring.refusal import MissingAttribute, MissingHead, Refusal
@@ -263,7 +264,10 @@ class Scorer:
         Raises:
             Refusal: as `score`.
         """
-        recipes = self._recipes(dataset) if like is None else like.recipes
+        return self._job_of(self._recipes(dataset) if like is None else like.recipes, dataset)
+
+    def _job_of(self, recipes: list[list[Recipe]], dataset: Rows) -> Job:
+        """The Job of the recipes of some rows."""
         rows = [row for of_example in recipes for recipe in of_example for row in recipe.rows]
         check_fit(rows, lambda head: self._head(head).engine.model, self.source.name)
         self._try_out(recipes)
@@ -302,29 +306,70 @@ class Scorer:
         other.preset = preset
         return other
 
-    def unscorable(self, dataset: Rows) -> dict[int, str]:
-        """The rows that `plan` would refuse for what they hold: {index: the reason}.
+    def try_out(self, data: Mapping[str, Rows]) -> dict[str, Job]:
+        """Let the heads try what they promise on a few examples of each data set, the longest among them.
+
+        What they show does not depend on how the rest is planned, so it is the same on every process.
+
+        Args:
+            data: {name: rows}, each of one task.
+
+        Returns:
+            {name: the Job of those examples}.
 
         Raises:
-            Refusal: if that is every row: then the reason lies elsewhere.
+            Refusal: if a head is not what its kind promises.
         """
-        reasons = ((i, self._refused(row)) for i, row in enumerate(dataset))
-        refused = {i: reason for i, reason in reasons if reason is not None}
-        if refused and len(refused) == len(dataset):
-            raise Refusal(refused[0])
-        return refused
+        return {name: self._try_out_on(rows) for name, rows in data.items()}
 
-    def unattributable(self, dataset: Rows) -> dict[int, str]:
-        """The rows of which it cannot be told what stands at BLANK, where the method asks that: {index: the reason}."""
-        refused = {}
-        for i, row in enumerate(dataset):
-            example = read_example(row)
-            if example.task == "intrasentence" and not has_attribute(example):
-                try:
-                    self._recipes([row])
-                except MissingAttribute as reason:
-                    refused[i] = str(reason)
-        return refused
+    def _try_out_on(self, rows: Rows) -> Job:
+        job, _ = self._planned([rows[i] for i in telling(rows)], leave_out=True)
+        return job if job.recipes else self._planned(list(rows), leave_out=True).job
+
+    def plan_part(
+        self,
+        portion: Portion,
+        rows: Sequence[Mapping[str, Any]],
+        leave_out: bool = False,
+        like: Planned | None = None,
+    ) -> Planned:
+        """What is read of some rows of a data set, and which of them are left out.
+
+        Those are always left out of which it cannot be told what stands at BLANK, where the method asks that: no mend
+        is asked of anybody, for they are so in the published data.
+
+        Args:
+            portion: which rows they are; any will do, for none depends on the others.
+            rows: they themselves.
+            leave_out: whether all rows are left out that cannot be scored for what they hold.
+            like: what came of the same rows with a scorer that `asks` the same; None to ask anew.
+
+        Raises:
+            Refusal: if a row cannot be scored, and is not left out.
+        """
+        return self._planned(rows, leave_out, like)
+
+    def _planned(
+        self, rows: Sequence[Mapping[str, Any]], leave_out: bool = False, like: Planned | None = None
+    ) -> Planned:
+        recipes, refused = self._recipes_or_why(rows, leave_out) if like is None else (like.job.recipes, like.refused)
+        kept = [row for i, row in enumerate(rows) if i not in refused]
+        return Planned(self._job_of(recipes, kept), refused)
+
+    def _recipes_or_why(
+        self, rows: Sequence[Mapping[str, Any]], leave_out: bool
+    ) -> tuple[list[list[Recipe]], dict[int, str]]:
+        """(the recipes of the rows that are not refused, {index of one that is: why}); see `plan_part`."""
+        recipes: list[list[Recipe]] = []
+        refused: dict[int, str] = {}
+        for i, row in enumerate(rows):
+            try:
+                recipes.append(self._recipes([row])[0])
+            except Refusal as reason:
+                if not (leave_out or isinstance(reason, MissingAttribute)):
+                    raise
+                refused[i] = str(reason)
+        return recipes, refused
 
     def plan_all(self, data: Mapping[str, Rows], like: Mapping[str, Job] | None = None) -> dict[str, Job]:
         """The Jobs of several data sets: {name: Job} of {name: rows}; see `plan`."""

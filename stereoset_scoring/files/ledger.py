@@ -2,7 +2,7 @@
 
 Every process writes one file of its own, so nothing depends on how many there are. A line is
 
-    <check sum> {"of": <digest of an identity>, "rows": [[index of a row in its job, [values in nats, …]], …]}
+    <check sum> {"of": <digest of an identity>, "rows": [[key of a row, [values in nats, …]], …]}
 
 one batch of one config, whole or not at all; the first lines spell out the identities. A line that is torn or changed
 fails its check sum, and its rows are computed again. Files of other names are nobody's business, and of what
@@ -29,7 +29,8 @@ BEGUN = re.compile(rb"[0-9a-f]{0,16}|[0-9a-f]{16} .*")  # a first line that was 
 
 Identity = Mapping[str, Any]  # ready for JSON
 Record = Mapping[str, Any]  # what a line holds
-Rows = dict[int, list[float]]  # index of a row in its job -> its values in nats
+Key = str | int  # of a row, by which it is known in any run of the same thing
+Rows = dict[Key, list[float]]  # a row's values in nats
 
 
 class Ledger:
@@ -53,7 +54,7 @@ class Ledger:
         self._synced = 0.0
 
     def read(self) -> dict[str, Rows]:
-        """What the files of the folder hold: {config: {index of a row: its values}}.
+        """What the files of the folder hold: {config: {key of a row: its values}}.
 
         Raises:
             ValueError: if they are of another run; the message says what differs.
@@ -66,8 +67,8 @@ class Ledger:
         found: dict[str, Rows] = {config: {} for config in self._identities}
         for batch in batches:
             rows = found[self._configs[batch["of"]]]
-            for index, values in batch["rows"]:
-                rows.setdefault(index, values)
+            for key, values in batch["rows"]:
+                rows.setdefault(key, values)
         return found
 
     def _check_is_ours(self, batches: Sequence[Record], described: Mapping[str, Identity]) -> None:
@@ -97,8 +98,8 @@ class Ledger:
             self._write({"of": self._digests[config], "identity": identity})
         self._sync()
 
-    def add(self, config: str, values: Mapping[int, Sequence[float]]) -> None:
-        """Record the values of some rows: {index: values}.
+    def add(self, config: str, values: Mapping[Any, Sequence[float]]) -> None:
+        """Record the values of some rows: {key: values}.
 
         Raises:
             OSError: if they cannot be written; what was recorded before stays.

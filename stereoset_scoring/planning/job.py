@@ -3,13 +3,15 @@
 import hashlib
 from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from math import fsum
+from typing import NamedTuple
 
 from stereoset_scoring.planning.rows import Input, Recipe, Row
 from stereoset_scoring.planning.units import Unit
+
+KEY = 20  # digits, such that no two of a billion rows are likely to share them
 
 Found = Mapping[Input, Mapping[tuple[int, int], float]]  # a row's input -> (position, token) -> ln P
 
@@ -55,12 +57,14 @@ class Job:
         return sum(map(_asks_twice, self.recipes))
 
     @cached_property
+    def keys(self) -> list[str]:
+        """Of each row, the first digits of the sha256 over all that it asks: equal for equal questions in any job."""
+        return list(map(_key, self.rows))
+
+    @cached_property
     def digest(self) -> str:
-        """sha256, as hex, over the rows: of equal jobs, a row's index names the same question."""
-        digest = hashlib.sha256()
-        for row in self.rows:
-            digest.update(repr(tuple(getattr(row, field.name) for field in fields(Row))).encode())
-        return digest.hexdigest()
+        """sha256, as hex, over what the rows ask."""
+        return hashlib.sha256("".join(self.keys).encode()).hexdigest()
 
     def without(self, known: Container[int]) -> list[list[Unit]]:
         """The batches without the rows whose indices are known."""
@@ -108,14 +112,14 @@ class Job:
             scores.append(None if i in unscored else [_score(recipe, found) for recipe in recipes])
         return scores
 
-    def observed(self, values: Mapping[int, Sequence[float]], unscored: Container[int] = ()) -> dict[str, float]:
-        """The means, over the examples, of what recipes observe beside the scores; see `scores` for what is given."""
+    def observed(self, values: Mapping[int, Sequence[float]], unscored: Container[int] = ()) -> dict[str, list[float]]:
+        """All that recipes observe beside the scores, by its name; see `scores` for what is given."""
         found, seen = self._found(values), defaultdict(list)
         scored = (recipes for i, recipes in enumerate(self.recipes) if i not in unscored)
         for recipe in chain.from_iterable(scored):
             for name, value in _observed(recipe, found).items():
                 seen[name].append(value)
-        return {name: fsum(some) / len(some) for name, some in seen.items()}
+        return dict(seen)
 
     def _found(self, values: Mapping[int, Sequence[float]]) -> Found:
         return {self.rows[i].input: dict(zip(self.rows[i].reads, of_row, strict=True)) for i, of_row in values.items()}
@@ -125,6 +129,23 @@ class Job:
         if lost:
             first = next(i for i, row in enumerate(self.rows) if row.input in lost)
             raise RuntimeError(f"{len(lost)} of {len(self.rows)} rows came back without values, first row {first}.")
+
+
+class Planned(NamedTuple):
+    """What comes of some rows of a data set.
+
+    Attributes:
+        job: what is read of those that are scored.
+        refused: why the others are left out: {index: the reason}.
+    """
+
+    job: Job
+    refused: dict[int, str]
+
+
+def _key(row: Row) -> str:
+    asked = (*row.input, row.reads)
+    return hashlib.sha256(repr(asked).encode()).hexdigest()[:KEY]
 
 
 def _score(recipe: Recipe, found: Found) -> float:

@@ -55,9 +55,22 @@ class Team:
         """Whether this process writes and prints."""
         return self.rank == 0
 
-    def share(self, batches: Sequence[T]) -> Sequence[T]:
-        """This process's part of a list that is the same on every process."""
-        return batches[self.rank :: self.size]
+    def deal(self, things: Sequence[T]) -> Iterator[T]:
+        """Those things that fall to this process, of a list that is the same on every one: who is done takes the next.
+
+        Raises:
+            Lost: if another process has failed or fallen silent.
+        """
+        if self.size == 1:
+            yield from things
+            return
+        self._meetings += 1
+        while (number := self._take(f"dealing {self._meetings}")) < len(things):
+            yield things[number]
+
+    def _take(self, place: str) -> int:
+        with _lost_store():
+            return self._store.add(place, 1) - 1
 
     def gather(self, thing: T) -> list[T]:
         """What every process brings, by rank; waits for all of them.

@@ -1,5 +1,6 @@
 """From text to token ids: a hub tokenizer, and the few questions that methods put to it."""
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -111,6 +112,16 @@ class Tokenizer:
         check_vocabulary(hub_tokenizer)
         self.hub = hub_tokenizer
         self.config = config
+
+    @cached_property
+    def sha256(self) -> str:
+        """sha256, as hex, over what it does with texts; of one in Python, over its class, settings and vocabulary."""
+        hub = self.hub
+        if getattr(hub, "is_fast", False):
+            does: Any = hub.backend_tokenizer.to_str()
+        else:
+            does = sorted(hub.get_vocab().items()), getattr(hub, "bpe_ranks", None)
+        return hashlib.sha256(repr((type(hub).__name__, does, hub.special_tokens_map)).encode()).hexdigest()
 
     def tokenize(self, text: str, special: bool = True) -> Tokens:
         """Tokenize a text, once, with offsets; with the tokenizer's own special tokens or without.

@@ -83,7 +83,7 @@ def find_finished(folder: Path, plan: Plan, output: Output) -> Outcome | None:
         )
     record = read_record(folder)
     there, here = record.get("identity"), _identity(plan, output.scale)
-    if there != here or (not output.keep_going and record.get("left_out", {}) != plan.left_out):
+    if there != here or (not output.keep_going and not plan.leaves_out(record.get("left_out", {}))):
         raise Refusal(
             f"{folder} holds another finished run ({_difference(there, here)}): "
             "give another folder, or set it aside with --restart."

@@ -1,21 +1,26 @@
 """One scorer's part of a run, in a folder of its own: gone on with, computed, written; or found finished."""
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+import collections
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from stereoset_scoring.files.ledger import Ledger
+from stereoset_scoring.planning.portions import Portion
 from stereoset_scoring.processes.team import Team
-from stereoset_scoring.reading import Unreadable, read_everywhere, rows_to_read
+from stereoset_scoring.reading import read_rest
 from stereoset_scoring.runs.asked import Asked
-from stereoset_scoring.runs.outcome import Judge, Outcome, Scored, find_finished, save
+from stereoset_scoring.runs.counting import Counter
+from stereoset_scoring.runs.done import Done, Whole
+from stereoset_scoring.runs.outcome import Judge, Outcome, find_finished, save
 from stereoset_scoring.runs.plan import Plan
-from stereoset_scoring.runs.record import task_record
+from stereoset_scoring.runs.record import counts_of, task_record, unknown_tokens
 
+Known = Mapping[Any, Sequence[float]]  # key of a row -> its values in nats
 PROGRESS = "progress"  # the folder, in the output folder, of what was computed so far
 
 
@@ -27,8 +32,8 @@ class Listener:
         began: called with each Plan before it is computed.
         ended: called with each Outcome.
         note: called with a line of what is good to know; also by the first process of another machine.
-        progress: called with how many rows there are to read; gives a context, whose value is called with how many
-            rows were read just now.
+        progress: called with how many examples there are; gives a context, whose value is called with how many
+            were read just now.
     """
 
     began: Callable[[Plan], None]
@@ -54,10 +59,7 @@ class Part:
     def __init__(self, asked: Asked, team: Team, plan: Plan, folder: Path, listener: Listener):
         self._asked, self._team, self._plan, self._folder, self._listener = asked, team, plan, folder, listener
         self._ledger = Ledger(folder / PROGRESS, plan.identities)
-        self._known = self._ledger.read()
-        self._observed: dict[str, dict[str, float]] = {}
-        self._costs: dict[str, int] = {}
-        self._left_out = {config: dict(some) for config, some in plan.left_out.items()}
+        self._known: Mapping[str, Known] = self._ledger.read()
         finished = self._find_finished() if team.is_main else None
         self._finished = team.gather(finished)[0]
 
@@ -82,81 +84,105 @@ class Part:
 
     def _compute(self, judge: Judge) -> Outcome | None:
         self._go_on()
-        with self._counting() as tick:
-            scores = {config: self._read(config, tick) for config in self._plan.jobs}
-        self._costs = _together(self._team.gather(dict(self._plan.scorer.costs)))
-        return save(self._folder, self._plan, self._record(scores), scores, judge) if self._team.is_main else None
+        with self._plan.scorer.evaluating(self._plan.heads), self._counting() as counter:
+            mine = list(map(partial(self._read, counter), self._team.deal(self._plan.portions)))
+            counter.done()
+        costs = _together(self._team.gather(dict(self._plan.scorer.costs)))
+        done = chain.from_iterable(self._team.gather(mine))
+        return self._put_together(done, costs, judge) if self._team.is_main else None
 
     def _go_on(self) -> None:
         """Start from what earlier runs have computed; from now on the ledger takes more."""
-        self._team.meet()  # nobody writes while another one reads
-        self._ledger.open()
         count = sum(map(len, self._known.values()))
+        self._known = _joined(self._team.gather(self._known))  # also: nobody writes while another one reads
+        self._ledger.open()
         if count and self._team.is_main:
             self._listener.note(f"Going on: {count} rows were computed before.")
         if self._ledger.damaged and self._team.state.is_local_main_process:
-            self._listener.note(
-                f"{self._ledger.damaged} lines in {self._ledger.folder} were torn or damaged and do not count."
-            )
+            torn = f"{self._ledger.damaged} lines in {self._ledger.folder}"
+            self._listener.note(f"{torn} were torn or damaged and do not count.")
 
-    def _counting(self) -> AbstractContextManager[Callable[[int], Any]]:
-        """Progress over all data sets, in the main process and for its own share."""
-        if not self._team.is_main:
-            return nullcontext(lambda rows: None)
-        jobs = self._plan.jobs.items()
-        return self._listener.progress(sum(rows_to_read(self._team, job, self._known[config]) for config, job in jobs))
+    @contextmanager
+    def _counting(self) -> Iterator[Counter]:
+        """Progress over all data sets, told by the main process."""
+        total = sum(map(len, self._plan.data.values()))
+        telling = self._listener.progress(total) if self._team.is_main else nullcontext(lambda count: None)
+        with telling as tell:
+            yield Counter(self._plan.portions, tell)
 
-    def _read(self, config: str, tick: Callable[[int], Any]) -> tuple[list[Mapping[str, Any]], list[list[float]]]:
-        """(rows, scores) of a data set, without the examples that are left out."""
-        job, rows = self._plan.jobs[config], self._plan.data[config]
-        values, failures = read_everywhere(
-            self._team,
+    def _read(self, counter: Counter, portion: Portion) -> Done:
+        """Plan a portion, and compute what is not known of it."""
+        going_on = self._asked.output.keep_going
+        rows, (job, refused) = self._plan.of_portion(portion, going_on)
+        places = [i for i in range(portion.size) if i not in refused]
+        keys, known = job.keys, self._known[portion.config]
+
+        def keep(values: Known) -> None:
+            self._ledger.add(portion.config, {keys[i]: of_row for i, of_row in values.items()})
+
+        values, failures = read_rest(
             self._plan.scorer,
             job,
-            tick,
-            self._known[config],
-            partial(self._ledger.add, config),
-            self._asked.output.keep_going,
+            {i: known[key] for i, key in enumerate(keys) if key in known},
+            counter.within(portion, len(keys)),
+            keep,
+            going_on,
+            self._team.look_round,
         )
         unscored = job.unscored(failures)
-        if len(unscored) == len(rows):
-            raise Unreadable(f"No example of {config} can be scored, the first for this: {unscored[0]}")
-        if unscored:
-            self._left_out.setdefault(config, {}).update({job.ids[i]: why for i, why in unscored.items()})
-        self._observed[config] = job.observed(values, unscored)
-        kept = [row for i, row in enumerate(rows) if i not in unscored]
-        return kept, [of_row for of_row in job.scores(values, unscored) if of_row is not None]
+        scores: list[list[float] | None] = [None] * portion.size
+        for i, of_row in zip(places, job.scores(values, unscored), strict=True):
+            scores[i] = of_row
+        kept = [row for row, of_row in zip(rows, scores, strict=True) if of_row is not None]
+        return Done(
+            portion,
+            scores,
+            refused | {places[i]: why for i, why in unscored.items()},
+            counts_of(job) | unknown_tokens(kept, self._plan.scorer.source.tokenizer),
+            job.observed(values, unscored),
+        )
 
-    def _record(self, scores: Scored) -> dict[str, Any]:
+    def _put_together(self, done: Iterable[Done], costs: Mapping[str, int], judge: Judge) -> Outcome:
+        """What came of all portions, written."""
+        by_config: dict[str, list[Done]] = {config: [] for config in self._plan.data}
+        for one in done:
+            by_config[one.portion.config].append(one)
+        whole = {config: Whole.of(some, self._plan.data[config]) for config, some in by_config.items()}
+        scores = {config: (of.rows, of.scores) for config, of in whole.items()}
+        return save(self._folder, self._plan, self._record(whole, costs), scores, judge)
+
+    def _record(self, whole: Mapping[str, Whole], costs: Mapping[str, int]) -> dict[str, Any]:
         """The record, now that it is known what was scored."""
         plan = self._plan
+        left_out = {config: of.left_out for config, of in whole.items() if of.left_out}
         tasks = {
-            config: task_record(
-                plan.methods[config],
-                rows,
-                plan.jobs[config],
-                of_rows,
-                plan.scorer.source.tokenizer,
-                plan.fallbacks[config],
-            )
-            | ({"observed": self._observed[config]} if self._observed[config] else {})
-            for config, (rows, of_rows) in scores.items()
+            config: task_record(plan.methods[config], of.rows, of.scores, of.counts, plan.fallbacks[config])
+            | ({"observed": of.observed} if of.observed else {})
+            for config, of in whole.items()
         }
-        found = {"tasks": tasks, "partial": self._partial(), "left_out": self._left_out}
-        return plan.record | found | ({"costs": self._costs} if self._costs else {})
+        found = {"tasks": tasks, "partial": self._partial(left_out), "left_out": left_out}
+        return plan.record | found | ({"costs": costs} if costs else {})
 
-    def _partial(self) -> str | None:
+    def _partial(self, left_out: Mapping[str, Mapping[str, str]]) -> str | None:
         """What part of the data is scored, in words; None for all of it."""
         limit = self._asked.questions.limit
         parts = [f"first {limit} examples of each task"] if limit else []
         parts += [self._asked.questions.selection] if self._asked.questions.selection else []
-        parts += [f"{len(some)} of {config} left out" for config, some in self._left_out.items()]
+        parts += [f"{len(some)} of {config} left out" for config, some in left_out.items()]
         return ", ".join(parts) or None
+
+
+def _joined(shares: Sequence[Mapping[str, Known]]) -> dict[str, Known]:
+    """What all processes know of each data set; where two know the same row, what the first of them knows."""
+    first, *others = shares
+    if not others:
+        return dict(first)
+    return {config: dict(collections.ChainMap(*(dict(share[config]) for share in shares))) for config in first}
 
 
 def _together(costs: Sequence[Mapping[str, int]]) -> dict[str, int]:
     """The costs of all processes, since this run was started."""
-    total: Counter[str] = Counter()
+    total: collections.Counter[str] = collections.Counter()
     for of_one in costs:
         total.update(of_one)
     return dict(total)

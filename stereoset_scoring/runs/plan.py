@@ -1,21 +1,23 @@
-"""What a run will read, all of it known before anything is computed."""
+"""What a run will read: tried on a few examples before anything is computed, then planned portion by portion."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import torch
 
-from stereoset_scoring.planning.job import Job
+from stereoset_scoring.planning.job import Job, Planned
+from stereoset_scoring.planning.portions import Portion, in_portions
 from stereoset_scoring.processes.team import Team
 from stereoset_scoring.questions.configs import asked_as
+from stereoset_scoring.questions.examples import read_example
+from stereoset_scoring.refusal import Refusal
 from stereoset_scoring.roles import Named, Rows, Scores
 from stereoset_scoring.runs.asked import Asked
 from stereoset_scoring.runs.record import beginning_record, identity, model_record, versions
 
-Questions = tuple[Any, dict[str, Job]]  # what the jobs depend on, and they
-LeftOut = dict[str, dict[str, str]]  # config -> id of an example -> why it is left out
+Questions = tuple[Any, dict[Portion, Planned]]  # what they depend on, and they, as far as they were planned here
 
 
 @dataclass(frozen=True)
@@ -25,32 +27,63 @@ class Plan:
     Attributes:
         scorer: who reads.
         data: the rows.
-        jobs: what is read of them.
+        probes: what was read of a few of them, to try the model.
         methods: by which method.
         fallbacks: why that is not the usual one, in words; None where it is.
         unscored: why a data set is left out as a whole.
-        left_out: {id: why} of the examples of a data set that are left out.
         record: of the run, as far as it is known.
-        questions: (what they depend on, the jobs), for the next revision; None where that cannot be told.
+        questions: those of the revision before, where they are the same, and this one's own.
     """
 
     scorer: Scores
     data: Mapping[str, Rows]
-    jobs: dict[str, Job]
+    probes: dict[str, Job]
     methods: dict[str, Named]
     fallbacks: dict[str, str | None]
     unscored: dict[str, str]
-    left_out: LeftOut
     record: dict[str, Any]
     questions: Questions | None = None
+
+    @property
+    def heads(self) -> list[str]:
+        """The heads that are asked."""
+        return heads_of(self.probes)
+
+    @cached_property
+    def portions(self) -> list[Portion]:
+        """What is planned, read and handed out at once, in order."""
+        return in_portions({config: len(rows) for config, rows in self.data.items()}, self.scorer.max_tokens)
 
     @cached_property
     def identities(self) -> dict[str, dict[str, Any]]:
         """All that the values of each data set depend on."""
+        tokenizer = self.scorer.source.tokenizer
         return {
-            config: identity(self.record, self.methods[config], self.data[config], job)
-            for config, job in self.jobs.items()
+            config: identity(self.record, self.methods[config], rows, self.probes[config], tokenizer)
+            for config, rows in self.data.items()
         }
+
+    def of_portion(self, portion: Portion, leave_out: bool) -> tuple[list[Mapping[str, Any]], Planned]:
+        """(the rows of a portion, what is read of them); see `Scores.plan_part`."""
+        data = self.data[portion.config]
+        rows = [data[i] for i in range(portion.start, portion.stop)]
+        known = self.questions[1] if self.questions else {}
+        planned = self.scorer.plan_part(portion, rows, leave_out, known.get(portion))
+        if self.questions:
+            known[portion] = planned
+        return rows, planned
+
+    def leaves_out(self, found: Mapping[str, Mapping[str, str]]) -> bool:
+        """Whether nothing is left out, as a record says it, {config: {id: why}}, but what always is."""
+        return all(map(self._are_left_out, found, found.values()))
+
+    def _are_left_out(self, config: str, found: Mapping[str, str]) -> bool:
+        rows = [row for row in self.data[config] if row["id"] in found]
+        try:
+            _, refused = self.scorer.plan_part(Portion(config, 0, len(rows)), rows)
+        except Refusal:
+            return False
+        return len(refused) == len(found)
 
 
 def make_plan(
@@ -67,38 +100,43 @@ def make_plan(
     """
     unscored = scorer.unanswerable(data)
     data = {config: rows for config, rows in data.items() if config not in unscored}
-    data, left_out = _without(scorer.unscorable if asked.output.keep_going else scorer.unattributable, data)
-    key = scorer.asks(data) if before else None
-    jobs = scorer.plan_all(data, before[1]) if before and key == before[0] is not None else scorer.plan_all(data)
+    if not asked.output.keep_going:
+        check_examples(data)
+    probes = scorer.try_out(data)
     methods = {config: scorer.method(asked_as(config)) for config in data}
     fallbacks = {config: scorer.fallback(asked_as(config)) for config in data}
-    record = _describe(asked, team, scorer, jobs, methods) | {"unscored": unscored}
-    return Plan(scorer, data, jobs, methods, fallbacks, unscored, left_out, record, key and (key, jobs))
+    record = _describe(asked, team, scorer, heads_of(probes), methods) | {"unscored": unscored}
+    return Plan(scorer, data, probes, methods, fallbacks, unscored, record, _questions(scorer, data, before))
 
 
-def _without(
-    find_refused: Callable[[Rows], dict[int, str]], data: Mapping[str, Rows]
-) -> tuple[dict[str, Rows], LeftOut]:
-    """(the data without the examples that are refused, {config: {id: why}} of those that have any).
+def check_examples(data: Mapping[str, Rows]) -> None:
+    """See that each row of some data sets is an example.
 
-    Examples of which it cannot be told what stands at BLANK are always left out: no mend is asked of anybody, for they
-    are so in the published data, and the run says how many they are.
+    Raises:
+        Refusal: if one is not.
     """
-    kept: dict[str, Rows] = {}
-    left_out: LeftOut = {}
-    for config, rows in data.items():
-        refused = find_refused(rows)
-        kept[config] = [row for i, row in enumerate(rows) if i not in refused]
-        if refused:
-            left_out[config] = {rows[i]["id"]: why for i, why in refused.items()}
-    return kept, left_out
+    for rows in data.values():
+        for row in rows:
+            read_example(row)
+
+
+def heads_of(probes: Mapping[str, Job]) -> list[str]:
+    """The heads that some jobs ask."""
+    return list(dict.fromkeys(head for job in probes.values() for head in job.heads))
+
+
+def _questions(scorer: Scores, data: Mapping[str, Rows], before: Questions | None) -> Questions | None:
+    """The questions of the revision before, if they are this one's; None where nobody will ask again."""
+    key = scorer.asks(data) if before else None
+    if before is None or key is None:
+        return None
+    return before if key == before[0] else (key, {})
 
 
 def _describe(
-    asked: Asked, team: Team, scorer: Scores, jobs: Mapping[str, Job], methods: Mapping[str, Named]
+    asked: Asked, team: Team, scorer: Scores, heads: Iterable[str], methods: Mapping[str, Named]
 ) -> dict[str, Any]:
     """The record of a run; what comes out of it is still to be filled in."""
-    heads = dict.fromkeys(row.head for job in jobs.values() for row in job.rows)
     return {
         "label": asked.output.label,
         "model": model_record(scorer.source, heads),

@@ -17,7 +17,7 @@ from stereoset_scoring.methods.causal import CausalMethod
 from stereoset_scoring.methods.registry import changed_options
 from stereoset_scoring.planning.job import Job
 from stereoset_scoring.questions.configs import split_config
-from stereoset_scoring.questions.examples import options_of, read_example
+from stereoset_scoring.questions.examples import options_of
 from stereoset_scoring.questions.tokens import Tokenizer
 from stereoset_scoring.roles import Named, Origin, Rows
 
@@ -62,25 +62,31 @@ def beginning_record(method: Named, source: Origin) -> dict[str, Any] | None:
     return {"origin": origin, "text": tokenizer.decode(ids) if ids else "", "bos": bos}
 
 
+def counts_of(job: Job) -> dict[str, int]:
+    """How much a job asks, to be added up over the jobs of a data set."""
+    return {
+        "forward_rows": len(job.rows),
+        "batches": len(job.batches),
+        "forward_tokens": job.forward_tokens,
+        "padding_tokens": job.padded_tokens - job.forward_tokens,
+        "straddling_tokens": job.straddling,
+        "truncated": job.truncated,  # given context only: what is scored is never cut
+        "equal_options": job.equal_options,
+    }
+
+
 def task_record(
-    method: Named,
-    rows: Rows,
-    job: Job,
-    scores: Scores,
-    tokenizer: Tokenizer | None = None,
-    fallback: str | None = None,
+    method: Named, rows: Rows, scores: Scores, counts: Mapping[str, int], fallback: str | None = None
 ) -> dict[str, Any]:
     """What was computed for one data set: method, data, counts.
 
     Args:
         method: the method that scored it.
         rows: the rows that were scored.
-        job: their Job.
         scores: scores[i][j] of option j of row i.
-        tokenizer: the model's Tokenizer; None where no text became tokens.
+        counts: of its jobs, with text_tokens and unknown_tokens, of the options' sentences.
         fallback: why the method is not the usual default, in words; None where it is.
     """
-    unknown, tokens = (0, 0) if tokenizer is None else unknown_tokens(rows, tokenizer)
     return {
         "method": method.name,
         "fallback": fallback,
@@ -88,38 +94,38 @@ def task_record(
         "data_sha256": data_sha256(rows),
         "examples": len(scores),
         "scored_options": sum(map(len, scores)),
-        "forward_rows": len(job.rows),
-        "batches": len(job.batches),
-        "forward_tokens": job.forward_tokens,
-        "padding_tokens": job.padded_tokens - job.forward_tokens,
-        "straddling_tokens": job.straddling,
-        "text_tokens": tokens,  # of the options' sentences
-        "unknown_tokens": unknown,
-        "truncated": job.truncated,  # given context only: what is scored is never cut
+        **counts,
         "ties": _count(scores, lambda a, b: a == b),
-        "equal_options": job.equal_options,
         "near_ties": _count(scores, lambda a, b: a != b and math.isclose(a, b, rel_tol=0, abs_tol=NEAR)),
     }
 
 
-def unknown_tokens(rows: Rows, tokenizer: Tokenizer) -> tuple[int, int]:
-    """(how many tokens of the options' sentences stand for anything unknown, of how many)."""
+def unknown_tokens(rows: Rows, tokenizer: Tokenizer | None) -> dict[str, int]:
+    """How many tokens the options' sentences have, and how many of them stand for anything unknown."""
+    if tokenizer is None:
+        return {"text_tokens": 0, "unknown_tokens": 0}
     ids = [token for row in rows for option in options_of(row) for token in tokenizer.encode_bare(option["sentence"])]
-    return ids.count(tokenizer.hub.unk_token_id), len(ids)
+    return {"text_tokens": len(ids), "unknown_tokens": ids.count(tokenizer.hub.unk_token_id)}
 
 
-def identity(record: Record, method: Named, rows: Rows, job: Job) -> dict[str, Any]:
-    """All that the values of a job's rows depend on, beside the machine: what may go on with them must have it all.
+def identity(
+    record: Record, method: Named, rows: Rows, probes: Job, tokenizer: Tokenizer | None = None
+) -> dict[str, Any]:
+    """All that the values of a data set depend on, beside the machine: what may go on with them must have it all.
 
     Left out is what moves the last digits and may be otherwise on the next machine: devices, threads, processes, the
     budget of tokens, and the shortcuts that trials have earned there.
 
     Args:
         record: a run's, with "model", "float32_matmul_precision" and "versions".
-        method, rows, job: as `task_record`.
+        method: the method that scores it.
+        rows: its rows.
+        probes: the Job of some of them.
+        tokenizer: the model's Tokenizer; None where no text becomes tokens.
     """
     model = record["model"]
-    heads = {name: model["heads"][name] for name in sorted(job.heads)}
+    heads = {name: model["heads"][name] for name in sorted(probes.heads)}
+    asked = f"{tokenizer.sha256 if tokenizer else ''} {probes.digest}"
     return {
         "model": model["name"] if model["commit"] else None,  # a folder may be elsewhere on another machine
         "revision": model["commit"],
@@ -130,7 +136,7 @@ def identity(record: Record, method: Named, rows: Rows, job: Job) -> dict[str, A
         "method": method.name,
         "options": changed_options(method),
         "data": data_sha256(rows),
-        "tokens": job.digest,
+        "tokens": hashlib.sha256(asked.encode()).hexdigest(),
         "scoring code": code_sha256(),
         "transformers": record["versions"]["transformers"],
     }
@@ -150,9 +156,8 @@ def data_sha256(rows: Rows) -> str:
     """sha256, as hex, over ids and texts of the rows: equal for equal questions, whatever file they came from."""
     digest = hashlib.sha256()
     for row in rows:
-        example = read_example(row)
-        parts = [example.id, example.context, *([o.id, o.sentence, o.word] for o in example.options)]
-        digest.update(json.dumps(parts).encode())
+        options = ([one.get("id"), one.get("sentence"), one.get("word")] for one in options_of(row))
+        digest.update(json.dumps([row.get("id"), row.get("context"), *options]).encode())
     return digest.hexdigest()
 
 

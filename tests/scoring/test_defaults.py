@@ -9,6 +9,7 @@ from transformers import BertForMaskedLM, BertForNextSentencePrediction, BertFor
 from stereoset_scoring import load_scorer
 from stereoset_scoring.baselines import load_baseline
 from stereoset_scoring.checkpoints.next_sentence_head import HeadSpec, NextSentenceModel, save_trained_head
+from stereoset_scoring.planning.portions import Portion
 
 TASKS = ("intrasentence", "intersentence", "pairs")
 PASSAGE = "It was a calm day in the garden."  # the released one takes seconds
@@ -126,7 +127,7 @@ def test_a_head_is_looked_for_once(saved, intersentence, monkeypatch):
     load = type(scorer.source)._load
     monkeypatch.setattr(type(scorer.source), "_load", lambda self, kind: asked.append(kind) or load(self, kind))
     scorer.score(intersentence)
-    scorer.unscorable(intersentence)
+    scorer.plan_part(Portion("intersentence", 0, len(intersentence)), intersentence, leave_out=True)
     scorer.with_preset("stereoset").with_preset(None).score(intersentence)
     assert sorted(asked) == ["masked", "next_sentence"]
 

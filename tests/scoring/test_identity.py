@@ -48,7 +48,7 @@ def identity_of(folder, rows):
         "float32_matmul_precision": "highest",
         "versions": versions(),
     }
-    return identity(record, method, rows, job)
+    return identity(record, method, rows, job, scorer.source.tokenizer)
 
 
 def test_a_trained_head_that_is_asked_otherwise_is_another(trained, intersentence):

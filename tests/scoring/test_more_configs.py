@@ -14,6 +14,7 @@ from transformers import (
 
 from stereoset_dataset import Stereoset, load_stereoset
 from stereoset_scoring import load_scorer
+from stereoset_scoring.planning.portions import Portion
 from stereoset_scoring.questions.examples import read_example
 from stereoset_scoring.refusal import MissingAttribute
 
@@ -62,9 +63,10 @@ def test_a_further_config_is_scored_by_every_kind_of_model_that_has_a_method(sco
 
 def test_portuguese_examples_without_an_attribute_are_counted_and_read_as_whole_sentences(scorers, first_rows):
     rows = first_rows["intrasentence_pt"].to_list()
-    masked = scorers["roberta"].unattributable(rows)
+    whole = Portion("intrasentence_pt", 0, len(rows))
+    masked = scorers["roberta"].plan_part(whole, rows).refused
     assert 90 <= len(masked) <= 110
-    assert scorers["gpt2"].unattributable(rows) == {}
+    assert scorers["gpt2"].plan_part(whole, rows).refused == {}
     some = [rows[i] for i in list(masked)[:2]]
     assert len(scorers["gpt2"].score(some)) == 2
     with pytest.raises(MissingAttribute, match=some[0]["id"]):

@@ -28,15 +28,15 @@ SETTINGS = {name: float(os.environ[name]) for name in ("SLOW", "FAILING", "SILEN
 def make_faulty():
     """Put the faults in."""
     team.SILENCE = SETTINGS.get("SILENCE", team.SILENCE)
-    plan_all, log_probs = Scorer.plan_all, Scorer.log_probs
+    plan_part, log_probs = Scorer.plan_part, Scorer.log_probs
     cursed = set()
 
-    def cursing(self, data):
-        jobs = plan_all(self, data)
-        if "FAILING" in SETTINGS:
-            recipes = [job.recipes[int(SETTINGS["FAILING"])] for job in jobs.values()]
-            cursed.update(row.input for options in recipes for recipe in options for row in recipe.rows)
-        return jobs
+    def cursing(self, portion, rows, *more):
+        planned = plan_part(self, portion, rows, *more)
+        if portion.start <= SETTINGS.get("FAILING", -1) < portion.stop:
+            options = planned.job.recipes[int(SETTINGS["FAILING"]) - portion.start]
+            cursed.update(row.input for recipe in options for row in recipe.rows)
+        return planned
 
     def faulty(self, units):
         time.sleep(SETTINGS.get("SLOW", 0))
@@ -44,7 +44,7 @@ def make_faulty():
             raise IndexError("index out of range in self")
         return log_probs(self, units)
 
-    Scorer.plan_all, Scorer.log_probs = cursing, faulty
+    Scorer.plan_part, Scorer.log_probs = cursing, faulty
 
 
 def run():

@@ -113,9 +113,9 @@ def test_slow_work_is_heard_of_every_half_minute():
     for _ in range(9):
         count(1)
     assert lines == [
-        "scoring: 0%, 3 of 1000 rows, 0:30 gone, 2:46:10 left",
-        "scoring: 1%, 6 of 1000 rows, 1:00 gone, 2:45:40 left",
-        "scoring: 1%, 9 of 1000 rows, 1:30 gone, 2:45:10 left",
+        "scoring: 0%, 3 of 1000 examples, 0:30 gone, 2:46:10 left",
+        "scoring: 1%, 6 of 1000 examples, 1:00 gone, 2:45:40 left",
+        "scoring: 1%, 9 of 1000 examples, 1:30 gone, 2:45:10 left",
     ]
 
 

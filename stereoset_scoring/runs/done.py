@@ -1,0 +1,74 @@
+"""What came of the portions of a data set, and of the data set as a whole."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from math import fsum
+from typing import Any, NamedTuple
+
+from stereoset_scoring.planning.portions import Portion
+from stereoset_scoring.reading import Unreadable
+from stereoset_scoring.roles import Rows
+
+
+class Done(NamedTuple):
+    """What came of a portion.
+
+    Attributes:
+        portion: which one.
+        scores: of the options of each example; None for one that is left out.
+        left_out: {index of the example in the portion: why}.
+        counts: of what was asked.
+        observed: all that was observed beside the scores, by its name.
+    """
+
+    portion: Portion
+    scores: list[list[float] | None]
+    left_out: dict[int, str]
+    counts: dict[str, int]
+    observed: dict[str, list[float]]
+
+
+class Whole(NamedTuple):
+    """What came of a data set.
+
+    Attributes:
+        rows: those that are scored.
+        scores: of their options.
+        left_out: {id of another: why}.
+        counts: of what was asked.
+        observed: the means of what was observed beside the scores, by its name.
+    """
+
+    rows: list[Mapping[str, Any]]
+    scores: list[list[float]]
+    left_out: dict[str, str]
+    counts: dict[str, int]
+    observed: dict[str, float]
+
+    @classmethod
+    def of(cls, parts: Iterable[Done], data: Rows) -> "Whole":
+        """The Whole of all portions of some data, in any order.
+
+        Raises:
+            Unreadable: if no example can be scored.
+        """
+        rows, scores = [], []
+        left_out: dict[str, str] = {}
+        counts: Counter[str] = Counter()
+        observed: dict[str, list[float]] = defaultdict(list)
+        for part in sorted(parts, key=lambda part: part.portion.start):
+            counts.update(part.counts)
+            for name, values in part.observed.items():
+                observed[name] += values
+            for i, of_row in enumerate(part.scores):
+                row = data[part.portion.start + i]
+                if of_row is None:
+                    left_out[row["id"]] = part.left_out[i]
+                else:
+                    rows.append(row)
+                    scores.append(of_row)
+        if left_out and not rows:
+            first = next(iter(left_out.values()))
+            raise Unreadable(f"No example can be scored, the first for this: {first}")
+        means = {name: fsum(values) / len(values) for name, values in observed.items()}
+        return cls(rows, scores, left_out, dict(counts), means)
