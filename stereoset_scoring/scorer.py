@@ -2,10 +2,11 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from copy import copy
 from dataclasses import replace
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ from stereoset_scoring.planning.portions import Portion
 from stereoset_scoring.planning.probes import telling
 from stereoset_scoring.planning.rows import Recipe, Values
 from stereoset_scoring.planning.units import Unit
+from stereoset_scoring.processes import garbage
 from stereoset_scoring.questions.examples import Example, read_example
 from stereoset_scoring.reading import score_everywhere, score_here
 from stereoset_scoring.refusal import MissingAttribute, MissingHead, Refusal
@@ -264,15 +266,18 @@ class Scorer:
         Raises:
             Refusal: as `score`.
         """
-        return self._job_of(self._recipes(dataset) if like is None else like.recipes, dataset)
+        with garbage.kept():
+            return self._job_of(self._recipes(dataset) if like is None else like.recipes, dataset)
 
     def _job_of(self, recipes: list[list[Recipe]], dataset: Rows) -> Job:
         """The Job of the recipes of some rows."""
         rows = [row for of_example in recipes for recipe in of_example for row in recipe.rows]
         check_fit(rows, lambda head: self._head(head).engine.model, self.source.name)
         self._try_out(recipes)
-        lengthened = [list(map(self._as_long_as_it_matters, of_example)) for of_example in recipes]
-        job = make_job(lengthened, self.max_tokens, lambda head: self._head(head).engine.shares_prefixes)
+        heads = dict.fromkeys(row.head for row in rows)
+        if not all(self._head(head).engine.padding_is_inert for head in heads):
+            recipes = [list(map(self._as_long_as_it_matters, of_example)) for of_example in recipes]
+        job = make_job(recipes, self.max_tokens, lambda head: self._head(head).engine.shares_prefixes)
         return replace(job, ids=tuple(str(row["id"]) for row in dataset))
 
     def _as_long_as_it_matters(self, recipe: Recipe) -> Recipe:
@@ -282,6 +287,21 @@ class Scorer:
         limits = [self._head(row.head).longest_input or math.inf for row in recipe.rows]
         rows = zip(recipe.rows, limits, strict=True)
         return replace(recipe, rows=tuple(row.whole if len(row.whole.ids) <= most else row for row, most in rows))
+
+    @staticmethod
+    def _texts(rows: Iterable[Mapping[str, Any]], method: Callable[[str], Method]) -> Iterator[tuple[str, bool]]:
+        """The texts of some rows that will be tokenized: for their scores, and to count what is unknown of each option.
+
+        Args:
+            rows: of data sets.
+            method: gives the method that scores a task.
+        """
+        for row in rows:
+            with suppress(Refusal):
+                example = read_example(row)
+                yield from method(example.task).texts(example)
+                for option in example.options:
+                    yield option.sentence, False
 
     def _try_out(self, recipes: Sequence[Sequence[Recipe]]) -> None:
         """Let the engines of all heads try what they promise, on the rows of each example."""
@@ -352,9 +372,11 @@ class Scorer:
     def _planned(
         self, rows: Sequence[Mapping[str, Any]], leave_out: bool = False, like: Planned | None = None
     ) -> Planned:
-        recipes, refused = self._recipes_or_why(rows, leave_out) if like is None else (like.job.recipes, like.refused)
-        kept = [row for i, row in enumerate(rows) if i not in refused]
-        return Planned(self._job_of(recipes, kept), refused)
+        with garbage.kept():
+            found = self._recipes_or_why(rows, leave_out) if like is None else (like.job.recipes, like.refused)
+            recipes, refused = found
+            kept = [row for i, row in enumerate(rows) if i not in refused]
+            return Planned(self._job_of(recipes, kept), refused)
 
     def _recipes_or_why(
         self, rows: Sequence[Mapping[str, Any]], leave_out: bool
@@ -362,9 +384,12 @@ class Scorer:
         """(the recipes of the rows that are not refused, {index of one that is: why}); see `plan_part`."""
         recipes: list[list[Recipe]] = []
         refused: dict[int, str] = {}
+        method = cache(self.method)
+        self.source.tokenizer.read_ahead(self._texts(rows, method))
         for i, row in enumerate(rows):
             try:
-                recipes.append(self._recipes([row])[0])
+                example = read_example(row)
+                recipes.append(self._recipes_of(example, method(example.task)))
             except Refusal as reason:
                 if not (leave_out or isinstance(reason, MissingAttribute)):
                     raise

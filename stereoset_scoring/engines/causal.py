@@ -39,16 +39,17 @@ class CausalEngine(LanguageModelEngine):
         """As Engine; rows longer than a sliding window are not packed, and not tried so."""
         if self.longest_pass(groups) > same_up_to(self.model.config):
             return replace(try_causal(self, hardest(groups), packing=False), pads=False)
-        inside = [some for group in groups if len(some := list(filter(self._is_inside_window, group))) > 1]
+        inside = [some for some in map(self._inside_window, groups) if len(some) > 1]
         packing = self.trial.packs and bool(inside)
-        if all(self._is_inside_window(row) for group in groups for row in group):
+        if sum(map(len, map(self._inside_window, groups))) == sum(map(len, groups)):
             return try_causal(self, hardest(groups), packing)
         found = try_causal(self, hardest(groups), packing=False)
         return replace(found, packs=packing and try_causal(self, hardest(inside)).packs)
 
-    def _is_inside_window(self, row: Row) -> bool:
+    def _inside_window(self, rows: Sequence[Row]) -> list[Row]:
+        """Those rows that are no longer than a sliding window."""
         window = getattr(self.model.config.get_text_config(), "sliding_window", None)
-        return window is None or len(row.ids) <= window
+        return list(rows) if window is None else [row for row in rows if len(row.ids) <= window]
 
     def log_probs(self, units: Sequence[Unit]) -> list[list[float]]:
         """As Engine; where a later trial took back that trees may be computed, those that were planned are not."""
@@ -56,8 +57,8 @@ class CausalEngine(LanguageModelEngine):
 
     def _log_probs_of_units(self, units: Sequence[Unit]) -> list[list[float]]:
         rows = [row for unit in units for row in unit.rows]
-        shared = len(rows) > len(units) and all(unit.pack for unit in units)
-        if shared and all(map(self._is_inside_window, rows)):
+        shared = len(rows) > len(units) and all(unit.packed for unit in units)
+        if shared and len(self._inside_window(rows)) == len(rows):
             return self._log_probs_of_packs(units)
         return super()._log_probs_of_units(units)
 

@@ -89,7 +89,9 @@ def _refuse_beyond(part: str, needs: int | None, has: int | None, name: str) -> 
 
 def _above(some: Iterable[Sequence[int] | None]) -> int | None:
     """One more than the largest number in some lists; None if there is none in them."""
-    return max((1 + max(numbers) for numbers in some if numbers), default=None)
+    known: set[int] = set()
+    known.update(*filter(None, some))
+    return max(known) + 1 if known else None
 
 
 def _asked(model: Any, question: str) -> Any:

@@ -1,7 +1,7 @@
 """Causal language models: the likelihood of a sentence, alone or after its context."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -35,7 +35,7 @@ class CausalMethod(Method):
     bos_text: str | None = None
     reduction: Literal["mean", "sum", "mean_per_byte"] = "mean"
 
-    def likelihood_of(self, ids: tuple[int, ...], wanted: Sequence[int], text: str, tokenizer: Tokenizer) -> Recipe:
+    def likelihood_of(self, ids: tuple[int, ...], wanted: range, text: str, tokenizer: Tokenizer) -> Recipe:
         """The Recipe of a text's log-likelihood: ln P of ids[i] given ids[:i], for each i in wanted, reduced."""
         return self._reduced(self.rows_of(ids, wanted, tokenizer), text)
 
@@ -59,29 +59,33 @@ class CausalMethod(Method):
         n_bytes = len(text.encode())
         return Recipe(rows, lambda values: total(values) / n_bytes)
 
-    def rows_of(self, ids: tuple[int, ...], wanted: Sequence[int], tokenizer: Tokenizer) -> tuple[Row, ...]:
+    def rows_of(self, ids: tuple[int, ...], wanted: range, tokenizer: Tokenizer) -> tuple[Row, ...]:
         """Rows that read ln P of ids[i] given ids[:i], for each i in wanted.
 
         Raises:
             Refusal: if a beginning-of-sequence token is asked for that the tokenizer does not have.
         """
         beginning, bos = self.beginning(tokenizer)
+        if not wanted:
+            return ()
         if bos == "context":
-            shift = len(beginning) - 1
-            return (self._row(beginning + ids, [(i + shift, ids[i]) for i in wanted], len(beginning)),)
+            return (self._row(beginning + ids, wanted, len(beginning)),)
         rows = []
         if bos == "released" and 0 in wanted:
-            rows.append(self._row(beginning, [(len(beginning) - 1, ids[0])]))
-        later = [(i - 1, ids[i]) for i in wanted if i > 0]
+            last = len(beginning) - 1
+            rows.append(Row(self.head, beginning, ((last, ids[0]),), optional=range(last)))
+        later = wanted[1:] if 0 in wanted else wanted
         if later:
             rows.append(self._row(ids, later))
         return tuple(rows)
 
-    def _row(self, ids: tuple[int, ...], reads: Sequence[tuple[int, int]], beginning: int = 0) -> Row:
+    def _row(self, ids: tuple[int, ...], wanted: range, beginning: int = 0) -> Row:
+        """The row that reads the wanted ones of the ids that follow a beginning, each before it stands there."""
         # Nothing after the last position that is read can matter to a causal model, and what stands before the
         # first one matters less the farther away it is.
-        optional, end = range(beginning, reads[0][0]), reads[-1][0] + 1
-        return Row(self.head, ids[:end], tuple(reads), optional=optional, following=ids[end : end + 1])
+        first, end = wanted.start + beginning - 1, wanted.stop + beginning - 1
+        reads = tuple(zip(range(first, end), ids[first + 1 : end + 1], strict=True))
+        return Row(self.head, ids[:end], reads, optional=range(beginning, first), following=ids[end : end + 1])
 
     def beginning(self, tokenizer: Tokenizer) -> tuple[tuple[int, ...], str]:
         """(ids of what the first token of a text is conditioned on, how: "context", "released" or "none").
@@ -108,6 +112,10 @@ class CausalMethod(Method):
 @dataclass(frozen=True)
 class SentenceLikelihood(CausalMethod):
     """What the methods of lone sentences share."""
+
+    def texts(self, example: Example) -> list[tuple[str, bool]]:
+        """As Method."""
+        return [(option.sentence, False) for option in example.options]
 
     def recipes(self, example: Example, tokenizer: Tokenizer) -> list[Recipe]:
         """One Recipe per option."""
@@ -176,6 +184,11 @@ class ContextAndOption(CausalMethod):
 
     border: Literal["offsets", "length"] = "offsets"
 
+    def texts(self, example: Example) -> list[tuple[str, bool]]:
+        """As Method."""
+        context = with_full_stop(example.context)
+        return [(f"{context} {option.sentence}", False) for option in example.options]
+
     def recipes(self, example: Example, tokenizer: Tokenizer) -> list[Recipe]:
         """One Recipe per option of an intersentence example."""
         context = with_full_stop(example.context)
@@ -184,12 +197,11 @@ class ContextAndOption(CausalMethod):
     def _recipe(self, context: str, option: str, tokenizer: Tokenizer) -> Recipe:
         tokens = tokenizer.tokenize(f"{context} {option}", special=False)
         if self.border == "offsets":
-            first = next((i for i, (_, end) in enumerate(tokens.offsets) if end > len(context)), len(tokens.ids))
-            straddling = tokens.straddling(len(context))
+            first, straddling = tokens.reaching_beyond(len(context)), tokens.straddling(len(context))
         else:
             first, straddling = len(tokenizer.encode_bare(context)), 0
         recipe = self.score(Joined(context, option, tokens.ids, first), tokenizer)
-        return replace(recipe, straddling=straddling)
+        return replace(recipe, straddling=straddling) if straddling else recipe
 
     @abstractmethod
     def score(self, joined: Joined, tokenizer: Tokenizer) -> Recipe:

@@ -1,7 +1,7 @@
 """What a method is: the hooks that the table of methods and the scorer ask."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from stereoset_scoring.planning.rows import Recipe
@@ -30,6 +30,13 @@ class Method(ABC):
     def fits(tokenizer: Tokenizer) -> bool:
         """Whether a model was trained for this method, as far as its tokenizer tells; by default, all were."""
         return True
+
+    def texts(self, example: Example) -> Iterable[tuple[str, bool]]:
+        """The texts of an example that `recipes` tokenizes, each with whether special tokens are added to it.
+
+        Those of many examples are tokenized at once, which takes less time; what is not named here, one by one.
+        """
+        return ()
 
     @abstractmethod
     def recipes(self, example: Example, tokenizer: Tokenizer) -> Sequence[Recipe]:

@@ -16,6 +16,7 @@ from stereoset_scoring.planning.rows import Recipe, Row, Values
 from stereoset_scoring.questions.attribute import sentence_of
 from stereoset_scoring.questions.examples import Example, Option
 from stereoset_scoring.questions.tokens import Tokenizer, Tokens
+from stereoset_scoring.refusal import Refusal
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,10 @@ class PseudoLikelihood(Method):
     source = "Nangia et al. 2020, §3; Nadeem et al. 2021, §6.1"
 
     reduce = staticmethod(total)
+
+    def texts(self, example: Example) -> list[tuple[str, bool]]:
+        """As Method."""
+        return whole_texts(example)
 
     def recipes(self, example: Example, tokenizer: Tokenizer) -> list[Recipe]:
         """One Recipe per option."""
@@ -63,6 +68,10 @@ class MaskedConditional(Method):
     source = "Salazar et al. 2020, of the option alone, as in the Portuguese StereoSet"
 
     reduce = staticmethod(mean_log)
+
+    def texts(self, example: Example) -> list[tuple[str, bool]]:
+        """As Method."""
+        return whole_texts(example)
 
     def recipes(self, example: Example, tokenizer: Tokenizer) -> list[Recipe]:
         """One Recipe per option of an intersentence example."""
@@ -168,6 +177,10 @@ class PLL(Method):
 
     reduce = staticmethod(total)
 
+    def texts(self, example: Example) -> list[tuple[str, bool]]:
+        """As Method."""
+        return whole_texts(example)
+
     def recipes(self, example: Example, tokenizer: Tokenizer) -> list[Recipe]:
         """One Recipe per option."""
         return [self._recipe(tokenizer.tokenize(whole_text(example, one)), tokenizer) for one in example.options]
@@ -204,6 +217,10 @@ class AUL(Method):
 
     reduce = staticmethod(mean_log)
 
+    def texts(self, example: Example) -> list[tuple[str, bool]]:
+        """As Method."""
+        return whole_texts(example)
+
     def recipes(self, example: Example, tokenizer: Tokenizer) -> list[Recipe]:
         """One Recipe per option."""
         return [self._recipe(tokenizer.tokenize(whole_text(example, one))) for one in example.options]
@@ -226,6 +243,14 @@ def whole_text(example: Example, option: Option) -> str:
     if example.task == "intrasentence":
         return sentence_of(example, option)
     return f"{example.context} {option.sentence}" if example.context else option.sentence
+
+
+def whole_texts(example: Example) -> list[tuple[str, bool]]:
+    """The texts of all options with their contexts, each to be tokenized with special tokens; none that is refused."""
+    try:
+        return [(whole_text(example, option), True) for option in example.options]
+    except Refusal:
+        return []
 
 
 def option_tokens(example: Example, option: Option, tokenizer: Tokenizer) -> tuple[Tokens, list[int], int]:

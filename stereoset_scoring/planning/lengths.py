@@ -40,6 +40,8 @@ def fitted(
     Raises:
         Refusal: if nothing is read of an option, or what is scored is longer than the model.
     """
+    if all(_has_room(recipe, max_tokens, limits_of) for recipe in recipes):
+        return list(recipes)  # as most have
     excess = 0
     for option, recipe in zip(example.options, recipes, strict=True):
         which = f"Option {option.id!r} of example {example.id!r}"
@@ -50,6 +52,16 @@ def fitted(
             _check_decoder(row, limits, which)
             excess = max(excess, _excess(row, limits, which))
     return [_shortened(recipe, excess) for recipe in recipes] if excess else list(recipes)
+
+
+def _has_room(recipe: Recipe, max_tokens: int, limits_of: Callable[[str], Limits]) -> bool:
+    """Whether a recipe has rows, and none of them is too long for anything."""
+    for row in recipe.rows:
+        limits = limits_of(row.head)
+        longest = min(max_tokens, limits.input or max_tokens, limits.decoder or max_tokens)
+        if row.tokens > longest:
+            return False
+    return bool(recipe.rows)
 
 
 def _check_not_empty(recipe: Recipe, option: Option, which: str) -> None:

@@ -4,8 +4,10 @@ A pack is a tree of tokens written down as one sequence: each token stands once,
 rows, and sees its own ancestors only. What a causal model computes there is what it computes in each row alone.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import compress, count
+from operator import ne
 
 
 @dataclass(frozen=True)
@@ -30,31 +32,37 @@ def pack(sequences: Iterable[Sequence[int]]) -> Pack:
     ids: list[int] = []
     positions: list[int] = []
     parents: list[int] = []
-    done: list[tuple[Sequence[int], tuple[int, ...]]] = []  # rows with their paths
-    for sequence in sequences:
-        path = _known_beginning(sequence, done)
-        own = range(len(ids), len(ids) + len(sequence) - len(path))
+    paths: list[tuple[int, ...]] = []
+    for sequence, (other, shared) in _shared_beginnings(sequences):
+        path = paths[other][:shared] if shared else ()
+        own = range(len(ids), len(ids) + len(sequence) - shared)
         if own:
-            ids += sequence[len(path) :]
-            positions += range(len(path), len(sequence))
+            ids += sequence[shared:]
+            positions += range(shared, len(sequence))
             parents += [path[-1] if path else own[0], *own[:-1]]
-        done.append((sequence, (*path, *own)))
-    return Pack(tuple(ids), tuple(positions), tuple(parents), tuple(path for _, path in done))
+        paths.append((*path, *own))
+    return Pack(tuple(ids), tuple(positions), tuple(parents), tuple(paths))
 
 
-def _known_beginning(sequence: Sequence[int], done: Iterable[tuple[Sequence[int], tuple[int, ...]]]) -> tuple[int, ...]:
-    """The path, in a tree, of the longest beginning of a row that other rows have; they come with their paths."""
-    known: tuple[int, ...] = ()
-    for other, path in done:
-        count = _common(sequence, other)
-        if count > len(known):
-            known = path[:count]
-    return known
+def size_of_pack(sequences: Iterable[Sequence[int]]) -> int:
+    """How many tokens the Pack of some rows' ids has."""
+    return sum(len(sequence) - shared for sequence, (_, shared) in _shared_beginnings(sequences))
+
+
+def _shared_beginnings(sequences: Iterable[Sequence[int]]) -> Iterator[tuple[Sequence[int], tuple[int, int]]]:
+    """Of each row, which row before it shares its longest beginning with it, and how long that is."""
+    by_first: dict[int, list[tuple[int, Sequence[int]]]] = {}  # rows that share anything begin with the same token
+    for number, sequence in enumerate(sequences):
+        alike = by_first.setdefault(sequence[0], []) if sequence else []
+        best, most = 0, 0
+        for other, known in alike:
+            shared = _common(sequence, known)
+            if shared > most:
+                best, most = other, shared
+        alike.append((number, sequence))
+        yield sequence, (best, most)
 
 
 def _common(first: Sequence[int], second: Sequence[int]) -> int:
     """How many tokens two rows have in common from the beginning."""
-    for count, (one, other) in enumerate(zip(first, second)):  # noqa: B905 - the shorter one ends it
-        if one != other:
-            return count
-    return min(len(first), len(second))
+    return next(compress(count(), map(ne, first, second)), min(len(first), len(second)))

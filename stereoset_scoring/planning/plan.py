@@ -63,8 +63,9 @@ def distinct_rows(recipes: Sequence[Sequence[Recipe]]) -> tuple[list[Row], list[
 def _together(rows: Sequence[Row]) -> Row:
     """One row for some of equal input, with all that they read."""
     first = rows[0]
-    reads = first.reads if len(rows) == 1 else chain.from_iterable(row.reads for row in rows)
-    return first.reading(tuple(sorted(set(reads))))
+    if len(rows) == 1:
+        return first.reading(first.reads)
+    return first.reading(tuple(sorted(set(chain.from_iterable(row.reads for row in rows)))))
 
 
 def computed_tokens(units: Sequence[Unit]) -> tuple[int, int]:
@@ -109,11 +110,12 @@ def _sharing(
     once; all others stand alone.
     """
     groups: dict[Hashable, list[int]] = defaultdict(list)
+    heads = set(filter(shares_prefixes, dict.fromkeys(row.head for row in rows)))
     for i, row in enumerate(rows):
         shared: Hashable = f"row {i}"
         if row.decoder is not None:
             shared = row.ids
-        elif shares_prefixes(row.head):
+        elif row.head in heads:
             shared = examples[i]
         groups[_kind(row), shared].append(i)
     return groups.values()

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 
-from stereoset_scoring.planning.packing import Pack, pack
+from stereoset_scoring.planning.packing import Pack, pack, size_of_pack
 from stereoset_scoring.planning.rows import Row
 
 
@@ -16,23 +16,29 @@ class Unit:
     Attributes:
         rows: the rows; all of them ask one head, in one way.
         indices: where each of them stands in its job.
-        pack: the tree of their tokens, where their beginnings are shared; None where each is computed for itself.
+        packed: whether their beginnings are shared.
     """
 
     rows: tuple[Row, ...]
     indices: tuple[int, ...]
-    pack: Pack | None = None
+    packed: bool = False
+
+    @cached_property
+    def pack(self) -> Pack | None:
+        """The tree of their tokens, where their beginnings are shared; None where each is computed for itself."""
+        return pack([row.ids for row in self.rows]) if self.packed else None
 
     @cached_property
     def tokens(self) -> int:
         """What the unit takes of a batch: its tokens, or its tree's; of decoders, also those that each looks at."""
         if self.rows[0].decoder is not None:
             return len(self.rows) * max(row.tokens for row in self.rows)
-        return sum(len(row.ids) for row in self.rows) if self.pack is None else len(self.pack.ids)
+        ids = [row.ids for row in self.rows]
+        return size_of_pack(ids) if self.packed else sum(map(len, ids))
 
     def unpacked(self) -> "Unit":
         """The unit without its tree."""
-        return self if self.pack is None else replace(self, pack=None)
+        return replace(self, packed=False) if self.packed else self
 
     def without(self, known: Container[int]) -> "Unit | None":
         """The unit without the rows whose indices are known; None where nothing is left."""
@@ -40,12 +46,11 @@ class Unit:
         if len(kept) == len(self.rows):
             return self
         rows, indices = [self.rows[place] for place in kept], [self.indices[place] for place in kept]
-        return unit_of(rows, indices, self.pack is not None) if kept else None
+        return unit_of(rows, indices, self.packed) if kept else None
 
     def alone(self) -> list["Unit"]:
         """Each row as a unit of its own."""
-        packed = self.pack is not None
-        return [unit_of([row], [i], packed) for row, i in zip(self.rows, self.indices, strict=True)]
+        return [unit_of([row], [i], self.packed) for row, i in zip(self.rows, self.indices, strict=True)]
 
 
 def unit_of(rows: Sequence[Row], indices: Sequence[int] | None = None, packed: bool = False) -> Unit:
@@ -56,8 +61,7 @@ def unit_of(rows: Sequence[Row], indices: Sequence[int] | None = None, packed: b
         indices: where they stand in a job; by default, where they stand here.
         packed: whether their beginnings are shared.
     """
-    tree = pack([row.ids for row in rows]) if packed else None
-    return Unit(tuple(rows), tuple(range(len(rows)) if indices is None else indices), tree)
+    return Unit(tuple(rows), tuple(range(len(rows)) if indices is None else indices), packed)
 
 
 def joined_units(units: Sequence[Unit]) -> Unit:

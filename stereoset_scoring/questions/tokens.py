@@ -1,7 +1,7 @@
 """From text to token ids: a hub tokenizer, and the few questions that methods put to it."""
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -59,12 +59,17 @@ class Tokens:
         inside = [i for i, (a, b) in enumerate(self.offsets) if max(a, start) < min(b, end)]
         return range(inside[0], inside[-1] + 1) if inside else range(0)
 
+    def reaching_beyond(self, border: int) -> int:
+        """The position of the first token that reaches beyond a place in the text; how many tokens, where none does."""
+        for i, (_, end) in enumerate(self.offsets):
+            if end > border:
+                return i
+        return len(self.ids)
+
     def straddling(self, border: int) -> int:
         """How many tokens hold characters, other than white space, from both sides of a place in the text."""
-        return sum(
-            bool(a < border < b and self.text[a:border].strip() and self.text[border:b].strip())
-            for a, b in self.offsets
-        )
+        over = [(a, b) for a, b in self.offsets if a < border < b]
+        return sum(bool(self.text[a:border].strip() and self.text[border:b].strip()) for a, b in over)
 
 
 @dataclass(frozen=True)
@@ -112,6 +117,23 @@ class Tokenizer:
         check_vocabulary(hub_tokenizer)
         self.hub = hub_tokenizer
         self.config = config
+        self._ahead: dict[tuple[str, bool], Any] = {}
+
+    def read_ahead(self, texts: Iterable[tuple[str, bool]]) -> None:
+        """Tokenize texts, each with special tokens or without, at once: until the next call, they are known.
+
+        What cannot be read so is read when it is asked for, one by one, with a word of what is wrong with it.
+        """
+        self._ahead = {}
+        below = self._plain
+        if below is None:
+            return
+        asked = list(dict.fromkeys(texts))
+        for special in (True, False):
+            some = [text for text, with_special in asked if with_special == special]
+            with suppress(Exception):  # whatever the many libraries of tokenizers raise
+                found = below.encode_batch(some, add_special_tokens=special)
+                self._ahead.update(zip(((text, special) for text in some), found, strict=True))
 
     @cached_property
     def sha256(self) -> str:
@@ -153,12 +175,19 @@ class Tokenizer:
 
         It is where the hub tokenizer only passes texts on, and nobody has left it cutting or padding them.
         """
+        known = self._ahead.get((text, special))
+        if known is not None:
+            return known
+        below = self._plain
+        return None if below is None else self._read(below.encode, text, add_special_tokens=special)
+
+    @property
+    def _plain(self) -> Any:
+        """The tokenizer of the library below, while nobody has left it cutting or padding; None where there is none."""
         below = self._below
         if below is None or below.truncation is not None or below.padding is not None:
             return None
-        if below.encode_special_tokens != self.hub.split_special_tokens:
-            return None
-        return self._read(below.encode, text, add_special_tokens=special)
+        return below if below.encode_special_tokens == self.hub.split_special_tokens else None
 
     @cached_property
     def _below(self) -> Any:

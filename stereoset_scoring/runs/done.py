@@ -1,13 +1,16 @@
 """What came of the portions of a data set, and of the data set as a whole."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
 from typing import Any, NamedTuple
 
+from stereoset_scoring.planning.job import Planned
 from stereoset_scoring.planning.portions import Portion
+from stereoset_scoring.questions.tokens import Tokenizer
 from stereoset_scoring.reading import Unreadable
 from stereoset_scoring.roles import Rows
+from stereoset_scoring.runs.record import counts_of, unknown_tokens
 
 
 class Done(NamedTuple):
@@ -26,6 +29,39 @@ class Done(NamedTuple):
     left_out: dict[int, str]
     counts: dict[str, int]
     observed: dict[str, list[float]]
+
+
+def done_with(
+    portion: Portion,
+    rows: Sequence[Mapping[str, Any]],
+    planned: Planned,
+    values: Mapping[int, Sequence[float]],
+    failures: Mapping[int, str],
+    tokenizer: Tokenizer | None,
+) -> Done:
+    """What came of a portion.
+
+    Args:
+        portion: which one.
+        rows: its rows.
+        planned: what was read of them.
+        values: {index of a row of the job: its values}.
+        failures: {index of one that cannot be read: why}.
+        tokenizer: the model's; None where no text became tokens.
+    """
+    job, refused = planned
+    unscored, places = job.unscored(failures), [i for i in range(len(rows)) if i not in refused]
+    scores: list[list[float] | None] = [None] * len(rows)
+    for i, of_row in zip(places, job.scores(values, unscored), strict=True):
+        scores[i] = of_row
+    kept = [row for row, of_row in zip(rows, scores, strict=True) if of_row is not None]
+    return Done(
+        portion,
+        scores,
+        refused | {places[i]: why for i, why in unscored.items()},
+        counts_of(job) | unknown_tokens(kept, tokenizer),
+        job.observed(values, unscored),
+    )
 
 
 class Whole(NamedTuple):
@@ -69,6 +105,6 @@ class Whole(NamedTuple):
                     scores.append(of_row)
         if left_out and not rows:
             first = next(iter(left_out.values()))
-            raise Unreadable(f"No example can be scored, the first for this: {first}")
+            raise Unreadable(f"No example of {part.portion.config} can be scored, the first for this: {first}")
         means = {name: fsum(values) / len(values) for name, values in observed.items()}
         return cls(rows, scores, left_out, dict(counts), means)

@@ -15,10 +15,10 @@ from stereoset_scoring.processes.team import Team
 from stereoset_scoring.reading import read_rest
 from stereoset_scoring.runs.asked import Asked
 from stereoset_scoring.runs.counting import Counter
-from stereoset_scoring.runs.done import Done, Whole
+from stereoset_scoring.runs.done import Done, Whole, done_with
 from stereoset_scoring.runs.outcome import Judge, Outcome, find_finished, save
 from stereoset_scoring.runs.plan import Plan
-from stereoset_scoring.runs.record import counts_of, task_record, unknown_tokens
+from stereoset_scoring.runs.record import task_record
 
 Known = Mapping[Any, Sequence[float]]  # key of a row -> its values in nats
 PROGRESS = "progress"  # the folder, in the output folder, of what was computed so far
@@ -94,7 +94,8 @@ class Part:
     def _go_on(self) -> None:
         """Start from what earlier runs have computed; from now on the ledger takes more."""
         count = sum(map(len, self._known.values()))
-        self._known = _joined(self._team.gather(self._known))  # also: nobody writes while another one reads
+        known = self._known if self._team.state.is_local_main_process else {}
+        self._known = _joined(self._team.gather(known))  # also: nobody writes while another one reads
         self._ledger.open()
         if count and self._team.is_main:
             self._listener.note(f"Going on: {count} rows were computed before.")
@@ -104,43 +105,32 @@ class Part:
 
     @contextmanager
     def _counting(self) -> Iterator[Counter]:
-        """Progress over all data sets, told by the main process."""
+        """Progress over all data sets, told by the main process, where there is anything to read."""
         total = sum(map(len, self._plan.data.values()))
-        telling = self._listener.progress(total) if self._team.is_main else nullcontext(lambda count: None)
+        told = self._team.is_main and self._plan.heads
+        telling = self._listener.progress(total) if told else nullcontext(lambda count: None)
         with telling as tell:
             yield Counter(self._plan.portions, tell)
 
     def _read(self, counter: Counter, portion: Portion) -> Done:
         """Plan a portion, and compute what is not known of it."""
         going_on = self._asked.output.keep_going
-        rows, (job, refused) = self._plan.of_portion(portion, going_on)
-        places = [i for i in range(portion.size) if i not in refused]
-        keys, known = job.keys, self._known[portion.config]
+        rows, planned = self._plan.of_portion(portion, going_on)
+        keys, known = planned.job.keys, self._known[portion.config]
 
         def keep(values: Known) -> None:
             self._ledger.add(portion.config, {keys[i]: of_row for i, of_row in values.items()})
 
         values, failures = read_rest(
             self._plan.scorer,
-            job,
+            planned.job,
             {i: known[key] for i, key in enumerate(keys) if key in known},
             counter.within(portion, len(keys)),
             keep,
             going_on,
             self._team.look_round,
         )
-        unscored = job.unscored(failures)
-        scores: list[list[float] | None] = [None] * portion.size
-        for i, of_row in zip(places, job.scores(values, unscored), strict=True):
-            scores[i] = of_row
-        kept = [row for row, of_row in zip(rows, scores, strict=True) if of_row is not None]
-        return Done(
-            portion,
-            scores,
-            refused | {places[i]: why for i, why in unscored.items()},
-            counts_of(job) | unknown_tokens(kept, self._plan.scorer.source.tokenizer),
-            job.observed(values, unscored),
-        )
+        return done_with(portion, rows, planned, values, failures, self._plan.scorer.source.tokenizer)
 
     def _put_together(self, done: Iterable[Done], costs: Mapping[str, int], judge: Judge) -> Outcome:
         """What came of all portions, written."""
@@ -174,10 +164,11 @@ class Part:
 
 def _joined(shares: Sequence[Mapping[str, Known]]) -> dict[str, Known]:
     """What all processes know of each data set; where two know the same row, what the first of them knows."""
-    first, *others = shares
-    if not others:
-        return dict(first)
-    return {config: dict(collections.ChainMap(*(dict(share[config]) for share in shares))) for config in first}
+    joined: dict[str, Known] = {}
+    for share in reversed(shares):
+        for config, known in share.items():
+            joined[config] = {**joined.get(config, {}), **known}
+    return joined
 
 
 def _together(costs: Sequence[Mapping[str, int]]) -> dict[str, int]:
