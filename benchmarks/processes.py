@@ -48,7 +48,7 @@ def run(words, threads=None):
         [sys.executable, *words], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
     while process.poll() is None:
-        _look(process.pid, peaks)
+        watched(process.pid, peaks)
         time.sleep(INTERVAL)
     seconds = time.perf_counter() - start
     if process.returncode:
@@ -61,7 +61,7 @@ def search_path():
     return os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH")]))
 
 
-def _look(pid, peaks):
+def watched(pid, peaks):
     """Note the resident memory of the processes below a process, itself included, that run score.py themselves."""
     try:
         for process in (root := psutil.Process(pid), *root.children(recursive=True)):

@@ -121,6 +121,23 @@ def start_up_table(seconds, limit):
     )
 
 
+def phases_table(runs):
+    """Runs with a tiny model, phase by phase."""
+    head = ["examples", "processes", "first line, s", "first batch, s", "last line, s", "end, s", "largest process, MB"]
+    return table(
+        head,
+        [
+            [
+                f"{one.examples:,}",
+                str(one.processes),
+                *(f"{seconds:.1f}" for seconds in (one.first_line, one.first_batch, one.last_line, one.end)),
+                str(one.largest // 2**20),
+            ]
+            for one in runs
+        ],
+    )
+
+
 def trial_table(costs, limit):
     """What trials cost, of the scoring of both tasks and of each alone."""
     return table(

@@ -20,6 +20,7 @@ from report_tables import (
     comparison_tables,
     growth_table,
     llama_table,
+    phases_table,
     precision_table,
     speed_up_in_words,
     start_up_table,
@@ -29,7 +30,8 @@ from shapes import make_causal, make_masked
 from transformers.utils import logging
 
 BFLOAT16, TRIALS, SCALING, START_UP, LLAMAS = "bfloat16", "trials", "scaling", "start_up", "llamas"
-PARTS = (*(one.name for one in COMPARISONS), BFLOAT16, TRIALS, SCALING, START_UP, LLAMAS)
+WHOLE, MUCH = "whole_runs", "much_data"
+PARTS = (*(one.name for one in COMPARISONS), BFLOAT16, TRIALS, SCALING, START_UP, WHOLE, MUCH, LLAMAS)
 IN_BFLOAT16 = ("causal_intrasentence_lm_eval", "masked_likelihood_plain")
 MARK = "<!-- python benchmarks/run.py --write -->"
 PACKAGES = ("torch", "transformers", "tokenizers", "lm_eval", "minicons")
@@ -116,8 +118,22 @@ def measure(args):
 
             tiny = make_causal(texts, quick=True)
             yield start_up_table(measure_start_up(folder, *tiny, args.rounds), LIMIT)
+        if WHOLE in args.only or MUCH in args.only:
+            yield phases_table(whole_runs(args, Path(folder), texts))
     if LLAMAS in args.only:
         yield llamas(args, texts, [row for task in examples.values() for row in task])
+
+
+def whole_runs(args, folder, texts):
+    """The Phases of runs with a tiny model."""
+    from processes import prepared
+    from whole_runs import measure_all_languages, measure_much
+
+    oracle = mirror() and mirror().parent / "oracles" / "models" / "gpt2"  # two layers of 32, for 1,800 tokens
+    checkpoint = oracle or prepared(folder / "tiny", *make_causal(texts, quick=True))
+    found = measure_all_languages(folder, checkpoint) if WHOLE in args.only else []
+    factors = {"factors": (1,)} if args.quick else {}
+    return found + (measure_much(folder, checkpoint, **factors) if MUCH in args.only else [])
 
 
 def bfloat16(args, ready, rows):

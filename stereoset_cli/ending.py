@@ -1,5 +1,7 @@
 """How a command ends: by itself, by a refusal in one line, by being asked to, or because nobody reads on."""
 
+import atexit
+import gc
 import os
 import select
 import sys
@@ -25,6 +27,7 @@ def run(command: Callable[[], int | None], *refusals: type[Exception]) -> None:
         command: from nothing to an exit status, None for 0.
         refusals: classes of errors that are refusals, besides those of every command.
     """
+    atexit.register(gc.freeze)  # else Python looks twice through all that was imported, which takes a second or more
     _spell_out()
     try:
         with _printed():

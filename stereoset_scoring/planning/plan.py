@@ -63,9 +63,8 @@ def distinct_rows(recipes: Sequence[Sequence[Recipe]]) -> tuple[list[Row], list[
 def _together(rows: Sequence[Row]) -> Row:
     """One row for some of equal input, with all that they read."""
     first = rows[0]
-    if len(rows) == 1:
-        return first.reading(first.reads)
-    return first.reading(tuple(sorted(set(chain.from_iterable(row.reads for row in rows)))))
+    reads = first.reads if len(rows) == 1 else chain.from_iterable(row.reads for row in rows)
+    return first.reading(tuple(sorted(set(reads))))
 
 
 def computed_tokens(units: Sequence[Unit]) -> tuple[int, int]:
