@@ -254,6 +254,10 @@ class Baseline:
         """The part of its config's Job, now that this is known; none is refused."""
         return Planned(Job(self._recipes[portion.config][portion.start : portion.stop], [], []), {})
 
+    def as_tried(self) -> AbstractContextManager[None]:
+        """There is nothing to try."""
+        return nullcontext()
+
     def evaluating(self, heads: Iterable[str]) -> AbstractContextManager[None]:
         """There is no model to put in evaluation mode."""
         return nullcontext()

@@ -37,11 +37,14 @@ class Engine(Protocol):
         shares_prefixes: whether the shared beginnings of the rows of a unit are computed once.
         padding_is_inert: whether a row's output is the same beside longer rows.
         is_sharded: whether the model lies in parts on several processes.
+        shown: the names of the attributes that hold what trials have shown.
         costs: what was asked of a server so far, by this process; nothing where there is none.
     """
 
     @property
     def model(self) -> Any: ...
+    @property
+    def shown(self) -> tuple[str, ...]: ...
     @property
     def shares_prefixes(self) -> bool: ...
     @property
@@ -182,6 +185,9 @@ class Scores(Protocol):
 
         leave_out: whether all are that cannot be scored; like: what came of them with a scorer that asks the same.
         """
+
+    def as_tried(self) -> AbstractContextManager[None]:
+        """Within, what a portion shows beyond what was tried out counts; afterwards no more."""
 
     def is_sharded(self, heads: Iterable[str]) -> bool:
         """Whether a model of some heads lies in parts on several processes."""

@@ -400,6 +400,20 @@ class Scorer:
         """The Jobs of several data sets: {name: Job} of {name: rows}; see `plan`."""
         return {name: self.plan(rows, (like or {}).get(name)) for name, rows in data.items()}
 
+    @contextmanager
+    def as_tried(self) -> Iterator[None]:
+        """Within, what the heads show on rows beyond those that they were tried on counts; afterwards no more.
+
+        So what comes of some rows does not depend on which others the same process has read before.
+        """
+        engines = [head.engine for head in self._heads.values()]
+        before = [{name: getattr(engine, name) for name in engine.shown} for engine in engines]
+        try:
+            yield
+        finally:
+            for engine, shown in zip(engines, before, strict=True):
+                vars(engine).update(shown)
+
     def log_probs(self, units: Sequence[Unit]) -> Values:
         """ln P of the reads of the rows of a batch of units, which ask one head: a list for each row, in order."""
         return self._head(units[0].rows[0].head).engine.log_probs(units)

@@ -40,9 +40,11 @@ class Engine(ABC):
 
     Attributes:
         trial: what the model has shown so far; see `try_out`.
+        shown: the names of the attributes that hold what the model has shown.
         costs: nothing, for no server is asked.
     """
 
+    shown: tuple[str, ...] = ("trial",)
     costs: Mapping[str, int] = MappingProxyType({})
 
     def __init__(self, model: Any, pad_token_id: int, accepts: Container[str]):

@@ -24,6 +24,7 @@ class Seq2SeqEngine(LanguageModelEngine):
         sharing: what the rows of a batch share; nothing before a trial.
     """
 
+    shown = ("trial", "sharing")
     sharing: Sharing = Sharing.NOTHING
 
     def longest_pass(self, groups: Groups) -> int:

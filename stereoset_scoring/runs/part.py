@@ -85,7 +85,7 @@ class Part:
     def _compute(self, judge: Judge) -> Outcome | None:
         self._go_on()
         with self._plan.scorer.evaluating(self._plan.heads), self._counting() as counter:
-            mine = list(map(partial(self._read, counter), self._team.deal(self._plan.portions)))
+            mine = list(map(partial(self._done, counter), self._team.deal(self._plan.portions)))
             counter.done()
         costs = _together(self._team.gather(dict(self._plan.scorer.costs)))
         done = chain.from_iterable(self._team.gather(mine))
@@ -111,6 +111,10 @@ class Part:
         telling = self._listener.progress(total) if told else nullcontext(lambda count: None)
         with telling as tell:
             yield Counter(self._plan.portions, tell)
+
+    def _done(self, counter: Counter, portion: Portion) -> Done:
+        with self._plan.scorer.as_tried():
+            return self._read(counter, portion)
 
     def _read(self, counter: Counter, portion: Portion) -> Done:
         """Plan a portion, and compute what is not known of it."""

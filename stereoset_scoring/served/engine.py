@@ -30,6 +30,7 @@ class ServedEngine:
     """
 
     model = None
+    shown = ()
     shares_prefixes = False
     padding_is_inert = True
     is_sharded = False
