@@ -415,7 +415,7 @@ def _read_prepared(prepared, split, streaming):
     info = datasets.DatasetInfo.from_directory(prepared)
     reader = datasets.arrow_reader.ArrowReader(prepared, info)
 
-    def read(one):
+    def read(one: str) -> typing.Any:
         rows = datasets.Dataset(
             **reader.read(DATASET_NAME, instructions=datasets.Split(str(one)), split_infos=info.splits.values())
         )
