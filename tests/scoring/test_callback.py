@@ -249,11 +249,10 @@ def test_without_a_tokenizer_of_the_trainer_one_has_to_be_given(folder, tmp_path
 
 
 @pytest.fixture(scope="module")
-def seen(torchrun, one_thread_each, folder, tmp_path_factory):
+def seen(torchrun, warm_python, folder, tmp_path_factory):
     """What each of two processes saw."""
     output = tmp_path_factory.mktemp("two")
-    command = [*torchrun(2), str(SCRIPT), str(folder("gpt2")), str(output)]
-    done = subprocess.run(command, env=one_thread_each, capture_output=True, text=True, timeout=120)
+    done = warm_python.run([*torchrun(2), SCRIPT, folder("gpt2"), output])
     assert done.returncode == 0, done.stderr[-3000:]
     return [json.loads((output / f"seen-{rank}.json").read_text()) for rank in (0, 1)]
 
