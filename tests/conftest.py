@@ -1,5 +1,6 @@
 """What every test shares: no network, caches of its own, no progress bars, and the reference material."""
 
+import gc
 import os
 import socket
 import sys
@@ -40,6 +41,13 @@ LONG = (
 def pytest_collection_modifyitems(items):
     """The longest files first."""
     items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def all_that_was_imported_stays():
+    """Else each collection of garbage would go through all of it, which takes longer than many a test."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
