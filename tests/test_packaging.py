@@ -33,6 +33,7 @@ print(json.dumps(printed))
 """
 GPT2 = "predictions/stereoset/predictions_gpt2_ModelNSP_GPT2LM.json"
 
+pytestmark = pytest.mark.thorough
 pytest.importorskip("setuptools", minversion="77", reason="setuptools>=77 builds the wheel")
 
 

@@ -88,6 +88,7 @@ def newcomer(repository, shared, warm_python, tmp_path_factory):
         yield SimpleNamespace(folder=folder, run=run, run_warm=run_warm, address=address)
 
 
+@pytest.mark.thorough
 def test_every_command_works(repository, newcomer):
     for _, code in blocks(repository, "bash"):
         for line in code.splitlines():
@@ -115,6 +116,7 @@ def limited(command, address=""):
     return re.sub(r"--num_processes \d+", "--num_processes 1", command) + " --limit 5"
 
 
+@pytest.mark.thorough
 def test_every_snippet_runs(repository, newcomer):
     for _, code in blocks(repository, "bash"):
         for command in filter(lambda line: "train_next_sentence.py" in line, code.splitlines()):

@@ -264,4 +264,6 @@ if __name__ == "__main__":
 
     torch.set_num_threads(1)
     gc.freeze()  # else each fork would copy all of it to count its references
+    # What one program compiles of this project serves the next, also where Python is told to leave no bytecode.
+    sys.dont_write_bytecode, sys.pycache_prefix = False, os.path.join(os.path.dirname(sys.argv[1]), "pycache")
     serve(sys.argv[1])

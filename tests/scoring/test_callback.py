@@ -257,6 +257,7 @@ def seen(torchrun, warm_python, folder, tmp_path_factory):
     return [json.loads((output / f"seen-{rank}.json").read_text()) for rank in (0, 1)]
 
 
+@pytest.mark.thorough
 def test_two_processes_share_the_rows_and_have_the_numbers_of_one(seen):
     for one in seen:
         assert one["trainer"]["numbers"][-1] == one["trainer"]["alone"]
@@ -267,12 +268,14 @@ def test_two_processes_share_the_rows_and_have_the_numbers_of_one(seen):
     assert abs(first - second) < rows / 4
 
 
+@pytest.mark.thorough
 def test_a_fully_sharded_model_is_scored_by_all_and_learns_what_it_would(seen):
     for one in seen:
         assert one["sharded"]["same weights"]
         assert one["sharded"]["difference"] < 1e-5
 
 
+@pytest.mark.thorough
 def test_a_process_that_fails_fails_the_others(seen):
     assert [one["failure"] for one in seen] == ["Lost", "Unreadable"]
 
