@@ -24,17 +24,23 @@ import pytest  # noqa: E402
 from tests.warm_python import WarmPython  # noqa: E402
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-# Files that start many processes take longest: begun first, they keep nobody waiting at the end.
+# What takes longest: begun first, it keeps nobody waiting at the end.
 LONG = (
     "test_packaging.py",
     "test_readme.py",
-    "test_resume.py",
+    "test_languages.py",
     "test_architectures.py",
+    "test_resume.py",
+    "test_cache.py",  # prepares all the data
     "test_oracles.py",
-    "test_sweep.py",
+    "test_independent_masked.py",
     "test_independent_seq2seq.py",
+    "test_invariance.py",
+    "test_independent_others.py",
+    "test_sweep.py",
     "test_contributing.py",
     "test_score.py",
+    "test_placement.py",
 )
 
 
