@@ -23,8 +23,15 @@ import sys
 import tempfile
 import time
 import traceback
+from contextlib import suppress
 from pathlib import Path
 
+# What takes seconds to import.
+LIBRARIES = (
+    *("accelerate", "datasets", "evaluate", "pytest", "torch.distributed.run", "transformers.trainer"),
+    *(f"transformers.models.{name}" for name in ("auto.tokenization_auto", "bert.modeling_bert", "gpt2.modeling_gpt2")),
+    "transformers.models.t5.modeling_t5",
+)
 PATIENCE = 300  # seconds that a program may take
 MESSAGE = 1 << 20  # bytes, at most
 
@@ -191,20 +198,20 @@ def hub_settings():
 
 def read_hub_settings():
     """Have the hub's libraries read the environment as if they were imported now."""
-    import huggingface_hub
+    from huggingface_hub import constants, hf_api
 
-    for name in SETTINGS_OF_THE_HUB:
+    for name in filter(sys.modules.__contains__, SETTINGS_OF_THE_HUB):
         module = sys.modules[name]
         before = dict(vars(module))
         if name == "transformers.utils.hub":  # the one constant there; all else is functions, which are known elsewhere
-            module.HF_MODULES_CACHE = os.path.join(huggingface_hub.constants.HF_HOME, "modules")
+            module.HF_MODULES_CACHE = os.path.join(constants.HF_HOME, "modules")
         else:
             importlib.reload(module)
         for setting, value in before.items():
             if setting.isupper() and vars(module)[setting] != value:
                 for taker in [one for one in sys.modules.values() if vars(one).get(setting) is value]:
                     setattr(taker, setting, vars(module)[setting])
-    huggingface_hub.hf_api.api.endpoint = huggingface_hub.constants.ENDPOINT
+    hf_api.api.endpoint = constants.ENDPOINT
 
 
 def run_and_leave(*words):
@@ -249,20 +256,11 @@ def home_of(script):
 
 if __name__ == "__main__":
     subprocess.Popen = Fork  # before launchers take it from there
-    import accelerate  # noqa: F401
-    import datasets  # noqa: F401
-    import evaluate  # noqa: F401
-    import pytest  # noqa: F401
-    import torch.distributed.run
-    from transformers import (  # noqa: F401
-        AutoTokenizer,
-        BertForMaskedLM,
-        GPT2LMHeadModel,
-        T5ForConditionalGeneration,
-        Trainer,
-    )
-
-    torch.set_num_threads(1)
+    for name in LIBRARIES:
+        with suppress(ImportError):  # as where the data and the metric are tested alone
+            importlib.import_module(name)
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
     gc.freeze()  # else each fork would copy all of it to count its references
     # What one program compiles of this project serves the next, also where Python is told to leave no bytecode.
     sys.dont_write_bytecode, sys.pycache_prefix = False, os.path.join(os.path.dirname(sys.argv[1]), "pycache")
