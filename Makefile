@@ -1,17 +1,19 @@
 # Everything on a fresh machine with Python 3.11 or newer, make and git.
 
 PYTHON ?= python3
+PYTEST = .venv/bin/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 LAUNCH = .venv/bin/accelerate launch --num_machines 1 --num_processes 1 --mixed_precision no --dynamo_backend no
 # Percent of the lines that the tests have to reach.
 FLOOR = 90
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help score test lint suite test-browser coverage sweep test-compat benchmark clean
+.PHONY: help score test lint suite test-thorough test-browser coverage sweep test-compat benchmark clean
 
 help:
 	@echo 'make score        score the built-in sample and print its table (sets up .venv)'
-	@echo 'make test         lint and test (sets up .venv)'
+	@echo 'make test         lint and test (sets up .venv; minutes)'
+	@echo 'make test-thorough test whole programs and every combination of cases (more minutes)'
 	@echo 'make coverage     test, and say which lines no test reaches'
 	@echo 'make test-browser test the page in a real browser (needs chromium and chromium-driver)'
 	@echo 'make sweep        score every text architecture of transformers against its own forward pass (minutes)'
@@ -31,10 +33,13 @@ lint: .venv/installed
 	.venv/bin/mypy
 
 suite: .venv/installed
-	.venv/bin/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	$(PYTEST) -m 'not thorough'
+
+test-thorough: .venv/installed
+	$(PYTEST) -m thorough
 
 coverage: .venv/installed
-	.venv/bin/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --cov --cov-fail-under $(FLOOR)
+	$(PYTEST) --cov --cov-fail-under $(FLOOR)
 
 sweep: .venv/installed
 	OMP_NUM_THREADS=1 .venv/bin/python -m tests.sweep --page stereoset_scoring/ARCHITECTURES.md

@@ -9,6 +9,7 @@ length, in memory and in time. Neither pandas nor numpy is imported.
 import pickle
 import pickletools
 from dataclasses import dataclass
+from typing import Any, NoReturn
 
 # All that occurs in an object-typed DataFrame pickled by pandas 1.x.
 _NAMES = {
@@ -56,14 +57,14 @@ class _Mark:
 _MARK = _Mark()
 
 
-def read_data_frame(data):
+def read_data_frame(data: bytes) -> list[dict[str, Any]]:
     """The rows of a pickled pandas DataFrame whose columns all hold Python objects.
 
     Args:
-        data (bytes): the pickle.
+        data: the pickle.
 
     Returns:
-        list of dict: one dictionary per row, by column name, in the frame's order.
+        One dictionary per row, by column name, in the frame's order.
 
     Raises:
         RefusedPickle: the pickle names anything beyond a data frame's parts, or is no such frame.
@@ -84,11 +85,11 @@ class _Machine:
     stand for more than any machine holds.
     """
 
-    def __init__(self):
-        self.stack = []
-        self.memory = {}
+    def __init__(self) -> None:
+        self.stack: list[Any] = []
+        self.memory: dict[int, Any] = {}
 
-    def follow(self, data):
+    def follow(self, data: bytes) -> Any:
         """What the pickle stands for."""
         for instruction, argument, _ in pickletools.genops(data):
             if instruction.name == "STOP":
@@ -99,44 +100,44 @@ class _Machine:
             act(self, argument)
         raise ValueError("it has no end")
 
-    def push(self, value):
+    def push(self, value: Any) -> None:
         self.stack.append(value)
 
-    def remember(self, place):
+    def remember(self, place: int) -> None:
         self.memory[place] = self.stack[-1]
 
-    def memorize(self, _):
+    def memorize(self, _: Any) -> None:
         self.memory[len(self.memory)] = self.stack[-1]
 
-    def recall(self, place):
+    def recall(self, place: int) -> None:
         found = self.memory[place]
         if not _is_small(found, _DEPTH):
             raise ValueError(f"a {type(found).__name__} stands in two places")
         self.stack.append(found)
 
-    def items(self):
+    def items(self) -> list[Any]:
         """What lies above the last mark; the mark goes, too."""
         found = []
         while (item := self.stack.pop()) is not _MARK:
             found.append(item)
         return found[::-1]
 
-    def take(self, count):
+    def take(self, count: int) -> list[Any]:
         """The topmost items of the stack."""
         return [self.stack.pop() for _ in range(count)][::-1]
 
-    def tuple(self, count):
+    def tuple(self, count: int | None) -> None:
         self.stack.append(tuple(self.items() if count is None else self.take(count)))
 
-    def append(self, items):
+    def append(self, items: list[Any]) -> None:
         _expect(self.stack[-1], list).extend(items)
 
-    def set_items(self, items):
+    def set_items(self, items: list[Any]) -> None:
         found = _expect(self.stack[-1], dict)
         for key, value in zip(items[::2], items[1::2], strict=True):
             found[_expect(key, str)] = value
 
-    def name(self, module, attribute):
+    def name(self, module: str, attribute: str) -> None:
         # The pair as a whole is looked up: a dotted name such as "DataFrame.eval" is another name.
         if (module, attribute) not in _NAMES:
             raise RefusedPickle(
@@ -145,19 +146,19 @@ class _Machine:
             )
         self.stack.append(_Name(attribute))
 
-    def call(self, _):
+    def call(self, _: Any) -> None:
         called, arguments = self.take(2)
         self.stack.append(_Made(_expect(called, _Name).name, _expect(arguments, tuple)))
 
-    def build(self, _):
+    def build(self, _: Any) -> None:
         made, state = self.take(2)
         _expect(made, _Made).state = state
         self.stack.append(made)
 
-    def refuse_extension(self, code):
+    def refuse_extension(self, code: int) -> NoReturn:
         raise RefusedPickle(f"The pickle uses the extension code {code}, which no data frame does: nothing was run.")
 
-    def refuse_outside(self, pid):
+    def refuse_outside(self, pid: Any) -> NoReturn:
         text = repr(pid) if isinstance(pid, str) else f"a {type(pid).__name__}"
         raise RefusedPickle(f"The pickle refers to the outside object {_shown(text)}, which no data frame does.")
 

@@ -3,12 +3,16 @@
 import csv
 import io
 import json
+from collections.abc import Iterable
+from typing import Any
+
+Example = dict[str, Any]  # by the names of the data set's fields
 
 GOLD_LABELS = ["anti-stereotype", "stereotype", "unrelated"]
 LABELS = [*GOLD_LABELS, "related"]
 
 
-def as_row(example):
+def as_row(example: Example) -> Example:
     """The example as `datasets` shows it: lists of dictionaries become dictionaries of lists."""
     options = [
         {**option, "labels": _columns(option["labels"], ("label", "human_id"))} for option in example["sentences"]
@@ -24,15 +28,15 @@ def _column(records, name):
     return [record[name] for record in records]
 
 
-def stereoset_examples(data, task):
+def stereoset_examples(data: bytes, task: str) -> list[Example]:
     """The examples of one task of a StereoSet JSON file.
 
     Args:
-        data (bytes): dev.json or test.json.
+        data: dev.json or test.json.
         task: "intrasentence" or "intersentence".
 
     Returns:
-        list of dict. The test set's verdict on how harmful an example is, `harm`, is left out: the development set has
+        Examples. The test set's verdict on how harmful an example is, `harm`, is left out: the development set has
         none, and both splits share their columns.
     """
     keys = ("id", "target", "bias_type", "context", "sentences")
@@ -43,16 +47,16 @@ def _chosen(example, keys):
     return {key: example[key] for key in keys}
 
 
-def check_test_set(data, validation, examples):
+def check_test_set(data: bytes, validation: bytes, examples: dict[str, int]) -> None:
     """Raise ValueError unless a JSON file holds what is known of StereoSet's test set.
 
     Known are the number of examples (from the paper), that every example has one option of each kind, that no id
     occurs twice, and that its target terms are not those of the development set, from which it was split by term.
 
     Args:
-        data (bytes): test.json.
-        validation (bytes): dev.json.
-        examples (dict): the number of examples by task.
+        data: test.json.
+        validation: dev.json.
+        examples: the number of examples by task.
     """
     try:
         rows = {task: stereoset_examples(data, task) for task in examples}
@@ -76,11 +80,11 @@ def check_test_set(data, validation, examples):
         raise ValueError(f"it shares target terms with the validation split, such as {min(shared_terms)!r}")
 
 
-def portuguese_examples(data, task):
+def portuguese_examples(data: bytes, task: str) -> list[Example]:
     """The examples of one task of the Portuguese file, which is laid out as StereoSet's and has no annotators' labels.
 
     Args:
-        data (bytes): dev_ptbr.json.
+        data: dev_ptbr.json.
         task: "intrasentence" or "intersentence".
     """
     return [_without_labels(example) for example in stereoset_examples(data, task)]
@@ -90,14 +94,14 @@ def _without_labels(example):
     return {**example, "sentences": [{**option, "labels": []} for option in example["sentences"]]}
 
 
-def translated_examples(records):
+def translated_examples(records: Iterable[dict[str, Any]]) -> list[Example]:
     """The examples of a translated development set.
 
     Args:
-        records (list of dict): the data frame's rows, with columns c1_sentence to c3_gold_label.
+        records: the data frame's rows, with columns c1_sentence to c3_gold_label.
 
     Returns:
-        list of dict. `target` is the English term, by which examples are grouped: translation merges some terms and
+        Examples. `target` is the English term, by which examples are grouped: translation merges some terms and
         splits others. The stored filler becomes `sentences.word` where there is one (intrasentence).
     """
     return [
@@ -123,18 +127,25 @@ def _translated_option(record, prefix):
     return {key: record[prefix + key] for key in keys if prefix + key in record}
 
 
-def crows_pairs_examples(data, encoding="utf-8", delimiter=",", number="", more="sent_more", less="sent_less"):
+def crows_pairs_examples(
+    data: bytes,
+    encoding: str = "utf-8",
+    delimiter: str = ",",
+    number: str = "",
+    more: str = "sent_more",
+    less: str = "sent_less",
+) -> list[Example]:
     """The pairs of CrowS-Pairs, or of a table like it.
 
     Args:
-        data (bytes): crows_pairs_anonymized.csv, whose first column numbers the pairs.
+        data: crows_pairs_anonymized.csv, whose first column numbers the pairs.
         encoding: of the table.
         delimiter: of its columns.
         number: the name of the column that numbers the pairs.
         more, less: the names of the columns of the sentences, the more stereotyping one first.
 
     Returns:
-        list of dict, two options each. CrowS-Pairs names no target terms and gives no context: both are empty, and so
+        Examples of two options each. CrowS-Pairs names no target terms and gives no context: both are empty, and so
         are the annotators' labels, since its annotators judged pairs and not sentences. A table without bias types is
         of gender alone.
     """
@@ -155,26 +166,26 @@ def crows_pairs_examples(data, encoding="utf-8", delimiter=",", number="", more=
     ]
 
 
-def revised_pairs_examples(data):
+def revised_pairs_examples(data: bytes) -> list[Example]:
     """The pairs of the revised CrowS-Pairs, in English or French: a table with tabs."""
     return crows_pairs_examples(data, delimiter="\t")
 
 
-def dutch_pairs_examples(data):
+def dutch_pairs_examples(data: bytes) -> list[Example]:
     """The pairs of the Dutch CrowS-Pairs, which are written in the Macintosh's character set of old."""
     return crows_pairs_examples(data, encoding="mac_roman", number="id")
 
 
-def gender_pairs_examples(data):
+def gender_pairs_examples(data: bytes) -> list[Example]:
     """The gender pairs in one of ten languages; beside them stands the English that they translate."""
     return crows_pairs_examples(data, number="ID", more="A_x", less="B_x")
 
 
-def pair_comments(data):
+def pair_comments(data: bytes) -> dict[str, str]:
     """{number of a pair: the French translators' comment on it}, of pairs that have one.
 
     Args:
-        data (bytes): crows_pairs_EN_revised_FR_with_comments.csv. It numbers one pair twice.
+        data: crows_pairs_EN_revised_FR_with_comments.csv. It numbers one pair twice.
     """
     pairs = csv.DictReader(io.StringIO(data.decode("utf-8"), newline=""), delimiter="\t")
     found = [(pair[""], " ".join(pair["translation comments"].split())) for pair in pairs]

@@ -15,6 +15,7 @@ import datasets
 from .inert_pickle import read_data_frame
 from .parsing import GOLD_LABELS
 from .parsing import LABELS
+from .parsing import Example
 from .parsing import as_row
 from .parsing import check_test_set
 from .parsing import crows_pairs_examples
@@ -38,6 +39,7 @@ from .upstream import GENDER_PAIRS
 from .upstream import TEST
 from .upstream import TRANSLATIONS
 from .upstream import VALIDATION
+from .upstream import UpstreamFile
 
 VERSION = "1.1.0"  # raise it whenever a row changes
 
@@ -83,15 +85,15 @@ class StereosetConfig(datasets.BuilderConfig):
 
     task: str = ""
     language: str = "en"
-    sources: dict = dataclasses.field(default_factory=dict)
+    sources: dict[str, UpstreamFile] = dataclasses.field(default_factory=dict)
 
     @property
-    def has_comments(self):
+    def has_comments(self) -> bool:
         """Whether the French translators have commented on its pairs."""
         return any(file.beside == COMMENTS for file in self.sources.values())
 
     @property
-    def files(self):
+    def files(self) -> list[UpstreamFile]:
         """All upstream files that its rows are made of, what stands beside another before it."""
         return [file for one in self.sources.values() for file in (one.beside, one) if file is not None]
 
@@ -128,12 +130,18 @@ class Stereoset(datasets.GeneratorBasedBuilder):
     BUILDER_CONFIG_CLASS = StereosetConfig
     BUILDER_CONFIGS: typing.ClassVar = list(_configs())
 
-    def __init__(self, *args, data_dir=None, wanted_split=None, **kwargs):
+    def __init__(
+        self,
+        *args: typing.Any,
+        data_dir: str | os.PathLike | None = None,
+        wanted_split: str | None = None,
+        **kwargs: typing.Any,
+    ) -> None:
         # Neither goes into the config, where it would mark the cache folder's name: the bytes are verified, hence the
         # rows are the same wherever the files come from.
         self.mirror = None if data_dir is None else Path(os.path.abspath(os.path.expanduser(data_dir)))
         self.wanted_split = wanted_split
-        self.unavailable_splits = set()
+        self.unavailable_splits: set[str] = set()
         super().__init__(*args, **kwargs)
 
     def _info(self):
@@ -146,13 +154,13 @@ class Stereoset(datasets.GeneratorBasedBuilder):
         )
 
     @property
-    def wanted_splits(self):
+    def wanted_splits(self) -> list[str]:
         """What to prepare. The first split needs no other; whoever wants another gets the first along with it."""
         first, *others = self.config.sources
         return [first] if self.wanted_split == first else [first, *others]
 
     @property
-    def missing_splits(self):
+    def missing_splits(self) -> set[str]:
         """Wanted, but neither prepared yet nor found to be out of reach."""
         return set(self.wanted_splits) - set(self.info.splits or {}) - self.unavailable_splits
 
@@ -233,7 +241,7 @@ class Stereoset(datasets.GeneratorBasedBuilder):
             return portuguese_examples(data, task)
         return translated_examples(read_data_frame(data))
 
-    def _about(self, beside):
+    def _about(self, beside: str | None) -> typing.Callable[[Example], Example]:
         """A function from an example to the columns that say how good it is.
 
         Args:
@@ -244,7 +252,7 @@ class Stereoset(datasets.GeneratorBasedBuilder):
             comments = pair_comments(data) if data else {}
             revised, french = config.sources["test"] is not CROWS_PAIRS, config.language == "fr"
 
-            def about(example):
+            def about(example: Example) -> Example:
                 comment = comments.get(example["id"], "")
                 flags = comment_flags(comment, revised, french) + text_flags(example, config.task)
                 return {"flags": flags, "comment": comment}
@@ -252,7 +260,7 @@ class Stereoset(datasets.GeneratorBasedBuilder):
             originals = stereoset_examples(data, config.task) if data else []
             by_id = {original["id"]: original for original in originals}
 
-            def about(example):
+            def about(example: Example) -> Example:
                 original = by_id.get(example["id"])
                 flags = text_flags(example, config.task, original)
                 if config.task not in CONTEXT_TASKS:
@@ -407,7 +415,7 @@ def _read_prepared(prepared, split, streaming):
     info = datasets.DatasetInfo.from_directory(prepared)
     reader = datasets.arrow_reader.ArrowReader(prepared, info)
 
-    def read(one):
+    def read(one: str) -> typing.Any:
         rows = datasets.Dataset(
             **reader.read(DATASET_NAME, instructions=datasets.Split(str(one)), split_infos=info.splits.values())
         )

@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import os
 
 from .refusal import Refusal
 
@@ -31,28 +32,29 @@ class UpstreamFile:
     beside: "UpstreamFile | None" = None
 
     @property
-    def location(self):
+    def location(self) -> str:
         """Where a mirror holds the file, relative to the mirror's folder."""
         return f"{self.repository}/{self.commit}/{self.path}"
 
     @property
-    def url(self):
+    def url(self) -> str:
         return f"{BASE_URL}/{self.location}"
 
-    def check(self, data, found_at):
+    def check(self, data: bytes, found_at: str | os.PathLike) -> None:
         """Raise Refusal unless `data`, the bytes found at `found_at`, has the pinned sum."""
         if self.sha256:
-            kind, expected, actual = "sha256", self.sha256, hashlib.sha256(data).hexdigest()
+            kind, actual = "sha256", hashlib.sha256(data).hexdigest()
         else:
-            kind, expected, actual = "git blob", self.git_blob, git_blob_sum(data)
-        if not actual.startswith(expected):
+            kind, actual = "git blob", git_blob_sum(data)
+        expected = self.sha256 or self.git_blob
+        if expected is None or not actual.startswith(expected):
             raise Refusal(
                 f"{found_at} has {kind} {actual} where {expected} is pinned for {self.path} of {self.repository}: "
                 f"replace it by {self.url}."
             )
 
 
-def git_blob_sum(data):
+def git_blob_sum(data: bytes) -> str:
     """The name git gives to these bytes, in hex."""
     return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
 
@@ -144,7 +146,7 @@ GENDER_PAIRS = {
 }
 
 
-def _translation(task, language, examples, sha256):
+def _translation(task: str, language: str, examples: int, sha256: str) -> UpstreamFile:
     return UpstreamFile(
         repository="slds-lmu/stereotypes-multi",
         commit="883f005dd9d003a6974e498f435629ec46d931c7",

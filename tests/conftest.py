@@ -1,5 +1,6 @@
 """What every test shares: no network, caches of its own, no progress bars, and the reference material."""
 
+import gc
 import os
 import socket
 import sys
@@ -23,23 +24,36 @@ import pytest  # noqa: E402
 from tests.warm_python import WarmPython  # noqa: E402
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-# Files that start many processes take longest: begun first, they keep nobody waiting at the end.
+# What takes longest: begun first, it keeps nobody waiting at the end.
 LONG = (
     "test_packaging.py",
     "test_readme.py",
-    "test_resume.py",
+    "test_languages.py",
     "test_architectures.py",
+    "test_resume.py",
+    "test_cache.py",  # prepares all the data
     "test_oracles.py",
-    "test_sweep.py",
+    "test_independent_masked.py",
     "test_independent_seq2seq.py",
+    "test_invariance.py",
+    "test_independent_others.py",
+    "test_sweep.py",
     "test_contributing.py",
     "test_score.py",
+    "test_placement.py",
 )
 
 
 def pytest_collection_modifyitems(items):
     """The longest files first."""
     items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def all_that_was_imported_stays():
+    """Else each collection of garbage would go through all of it, which takes longer than many a test."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -74,6 +74,7 @@ def run(copy, warm_python):
     return here
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("heading", SECTIONS)
 def test_the_example_works_when_it_is_followed(repository, copy, run, heading):
     steps = blocks(repository, heading)

@@ -1,5 +1,6 @@
 """What `pip install` gives: built from the sources' archive, installed into environments of their own, run there."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -19,8 +20,20 @@ from stereoset_scoring import __version__
 LEFT_OUT = (".git", ".venv*", "__pycache__", "*.egg-info", ".*_cache", ".hypothesis", "build", "dist", "runs", "wt")
 EXTRAS = ("torch", "transformers", "accelerate", "peft", "sentencex")
 OTHER_PYTHONS = ("3.12", "3.13")
+HELPS = """
+import contextlib, io, json, sys
+from stereoset_cli.main import COMMANDS, main
+printed = {}
+for name in COMMANDS:
+    sys.argv = ["stereoset", name, "--help"]
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.suppress(SystemExit):
+        main()
+    printed[name] = out.getvalue()
+print(json.dumps(printed))
+"""
 GPT2 = "predictions/stereoset/predictions_gpt2_ModelNSP_GPT2LM.json"
 
+pytestmark = pytest.mark.thorough
 pytest.importorskip("setuptools", minversion="77", reason="setuptools>=77 builds the wheel")
 
 
@@ -169,9 +182,15 @@ def test_the_code_that_runs_is_the_installed_one(installed):
     assert printed.count(str(installed.bin.parent)) == 2
 
 
+@pytest.fixture(scope="module")
+def helps(without_extras):
+    """{command: its help}, printed by one process, which imports but once what takes a second."""
+    return json.loads(without_extras.python("-c", HELPS).stdout)
+
+
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help_needs_no_torch(without_extras, name):
-    assert without_extras.stereoset(name, "--help").stdout.startswith(f"usage: stereoset {name} ")
+def test_help_needs_no_torch(helps, name):
+    assert helps[name].startswith(f"usage: stereoset {name} ")
 
 
 @pytest.mark.parametrize(

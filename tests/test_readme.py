@@ -53,7 +53,8 @@ def make_chat_model(folder):
 def newcomer(repository, shared, warm_python, tmp_path_factory):
     """Runs commands in a folder with the checkout's scripts, a mirror, and models under their names.
 
-    `run` starts a process, as a newcomer does; `run_warm` spares Python the imports, which take longer than all else.
+    `run_warm` spares Python the imports, which take longer than all else; tests/test_packaging.py runs the programs
+    with them.
     """
     folder = tmp_path_factory.mktemp("newcomer")
     (folder / "scripts").symlink_to(repository / "scripts")
@@ -71,18 +72,9 @@ def newcomer(repository, shared, warm_python, tmp_path_factory):
         "PATH": f"{folder / 'bin'}:{os.path.dirname(sys.executable)}:{os.environ['PATH']}",
     }
 
-    def run(command):
-        done = subprocess.run(
-            command,
-            shell=isinstance(command, str),
-            cwd=folder,
-            env=env,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-        )
-        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    def run(*words):
+        done = subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=300)
+        assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
     def run_warm(*words):
@@ -96,8 +88,8 @@ def newcomer(repository, shared, warm_python, tmp_path_factory):
         yield SimpleNamespace(folder=folder, run=run, run_warm=run_warm, address=address)
 
 
+@pytest.mark.thorough
 def test_every_command_works(repository, newcomer):
-    launched = set()
     for _, code in blocks(repository, "bash"):
         for line in code.splitlines():
             command = limited(line.partition("  #")[0].strip(), newcomer.address)
@@ -105,14 +97,11 @@ def test_every_command_works(repository, newcomer):
             if program == "export":  # every command runs offline here
                 continue
             if program == "make":  # in earnest it would make environments, and run this test
-                newcomer.run(["make", "--dry-run", "--always-make", "--directory", str(repository), *words])
+                newcomer.run("make", "--dry-run", "--always-make", "--directory", str(repository), *words)
             elif program == "sbatch":  # tests/test_project.py runs the script with a cluster's commands faked
-                newcomer.run(["bash", "-n", next(word for word in words if word.endswith(".slurm"))])
-            elif program in launched:
-                newcomer.run_warm(*PROGRAMS[program], *words)
+                newcomer.run("bash", "-n", next(word for word in words if word.endswith(".slurm")))
             else:
-                newcomer.run(command)
-                launched.add(program)
+                newcomer.run_warm(*PROGRAMS[program], *words)
 
 
 def limited(command, address=""):
@@ -127,6 +116,7 @@ def limited(command, address=""):
     return re.sub(r"--num_processes \d+", "--num_processes 1", command) + " --limit 5"
 
 
+@pytest.mark.thorough
 def test_every_snippet_runs(repository, newcomer):
     for _, code in blocks(repository, "bash"):
         for command in filter(lambda line: "train_next_sentence.py" in line, code.splitlines()):

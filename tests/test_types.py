@@ -7,13 +7,6 @@ import pytest
 from tests.house import PACKAGES, functions_of, modules
 
 STRICT = ("planning", "files", "methods")  # as pyproject.toml has it for mypy
-# Whose public functions are not all annotated yet; the list may only shrink.
-NOT_YET = {
-    "stereoset_dataset.inert_pickle",
-    "stereoset_dataset.parsing",
-    "stereoset_dataset.stereoset_dataset",
-    "stereoset_dataset.upstream",
-}
 
 
 def test_every_package_says_that_it_is_typed(repository):
@@ -40,9 +33,9 @@ def test_every_signature_of_the_foundations_is_annotated(repository, room):
             assert unannotated(function) == [], f"{path.name}: {function.name}"
 
 
-def test_every_public_function_is_annotated_but_for_a_list_that_shrinks():
+def test_every_public_function_is_annotated():
     missing = {module for package in PACKAGES for module, path in modules(package).items() if lacks_types(path)}
-    assert missing == NOT_YET  # more: annotate them; fewer: take them off the list
+    assert missing == set()
 
 
 def lacks_types(path):

@@ -3,13 +3,15 @@
 As a program it serves at the socket that it is given. `WarmPython` is what asks it: `start` and `run` take the words of
 a command whose first is Python, as subprocess.Popen and subprocess.run do. A program is `__main__` and has arguments,
 environment, folder and import path of its own. It finds other libraries imported, and imports this project's modules
-itself. What libraries read from the environment when they are imported, such as HF_HOME, is the server's.
+itself. What the hub's libraries read from the environment when they are imported, such as HF_HOME, is read anew;
+what others read then is the server's.
 
 The processes that launchers start, being Python's, are forks as well; everything else of them is as usual.
 """
 
 import atexit
 import gc
+import importlib
 import json
 import os
 import runpy
@@ -21,8 +23,15 @@ import sys
 import tempfile
 import time
 import traceback
+from contextlib import suppress
 from pathlib import Path
 
+# What takes seconds to import.
+LIBRARIES = (
+    *("accelerate", "datasets", "evaluate", "pytest", "torch.distributed.run", "transformers.trainer"),
+    *(f"transformers.models.{name}" for name in ("auto.tokenization_auto", "bert.modeling_bert", "gpt2.modeling_gpt2")),
+    "transformers.models.t5.modeling_t5",
+)
 PATIENCE = 300  # seconds that a program may take
 MESSAGE = 1 << 20  # bytes, at most
 
@@ -163,8 +172,11 @@ class Fork(subprocess.Popen):
             os.setsid()
         os.chdir(settings["cwd"] or ".")
         environment = dict(os.environ if settings["env"] is None else settings["env"])
+        before = hub_settings()
         os.environ.clear()
         os.environ.update(environment)
+        if hub_settings() != before:
+            read_hub_settings()
         signal.alarm(PATIENCE)
         run_and_leave(*words[1:])
 
@@ -173,6 +185,33 @@ class Fork(subprocess.Popen):
 PIPES = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
 SETTINGS = ("executable", "preexec_fn", "close_fds", "pass_fds", "cwd", "env", "startupinfo", "creationflags", "shell")
 SETTINGS += PIPES
+
+
+# Modules that hold what the hub's libraries read from the environment.
+SETTINGS_OF_THE_HUB = ("huggingface_hub.constants", "datasets.config", "evaluate.config", "transformers.utils.hub")
+
+
+def hub_settings():
+    """What the environment says to the hub's libraries."""
+    return {name: value for name, value in os.environ.items() if name.startswith(("HF_", "TRANSFORMERS_"))}
+
+
+def read_hub_settings():
+    """Have the hub's libraries read the environment as if they were imported now."""
+    from huggingface_hub import constants, hf_api
+
+    for name in filter(sys.modules.__contains__, SETTINGS_OF_THE_HUB):
+        module = sys.modules[name]
+        before = dict(vars(module))
+        if name == "transformers.utils.hub":  # the one constant there; all else is functions, which are known elsewhere
+            module.HF_MODULES_CACHE = os.path.join(constants.HF_HOME, "modules")
+        else:
+            importlib.reload(module)
+        for setting, value in before.items():
+            if setting.isupper() and vars(module)[setting] != value:
+                for taker in [one for one in sys.modules.values() if vars(one).get(setting) is value]:
+                    setattr(taker, setting, vars(module)[setting])
+    hf_api.api.endpoint = constants.ENDPOINT
 
 
 def run_and_leave(*words):
@@ -217,19 +256,12 @@ def home_of(script):
 
 if __name__ == "__main__":
     subprocess.Popen = Fork  # before launchers take it from there
-    import accelerate  # noqa: F401
-    import datasets  # noqa: F401
-    import evaluate  # noqa: F401
-    import pytest  # noqa: F401
-    import torch.distributed.run
-    from transformers import (  # noqa: F401
-        AutoTokenizer,
-        BertForMaskedLM,
-        GPT2LMHeadModel,
-        T5ForConditionalGeneration,
-        Trainer,
-    )
-
-    torch.set_num_threads(1)
+    for name in LIBRARIES:
+        with suppress(ImportError):  # as where the data and the metric are tested alone
+            importlib.import_module(name)
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
     gc.freeze()  # else each fork would copy all of it to count its references
+    # What one program compiles of this project serves the next, also where Python is told to leave no bytecode.
+    sys.dont_write_bytecode, sys.pycache_prefix = False, os.path.join(os.path.dirname(sys.argv[1]), "pycache")
     serve(sys.argv[1])

@@ -1,7 +1,5 @@
 """Rows are prepared once, also by processes that start together, and are found by name afterwards."""
 
-import os
-import subprocess
 import sys
 
 import datasets
@@ -40,15 +38,9 @@ def test_prepared_rows_are_found_by_name(prepared):
     assert rows.to_list() == prepared["intrasentence_de"]["validation"].to_list()
 
 
-def in_another_process(code, home, repository, *arguments):
-    environment = {**os.environ, "HF_HOME": str(home), "PYTHONPATH": str(repository)}
-    return subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, arguments)], env=environment, stdout=subprocess.PIPE, text=True
-    )
-
-
 @pytest.mark.parametrize("splits", [("validation", "validation"), ("validation", "test")], ids=" and ".join)
-def test_two_processes_may_prepare_at_once(mild, tmp_path, repository, splits):
+def test_two_processes_may_prepare_at_once(mild, tmp_path, warm_python, splits):
+    environment = warm_python.environment | {"HF_HOME": str(tmp_path / "home")}
     file, other = mild.sources.values()
     code = (
         "import sys, dataclasses, stereoset_dataset as s\n"
@@ -59,7 +51,9 @@ def test_two_processes_may_prepare_at_once(mild, tmp_path, repository, splits):
         "print(s.load_stereoset('intrasentence', sys.argv[1], data_dir=sys.argv[2])['target'][:])"
     )
     started = [
-        in_another_process(code, tmp_path / "home", repository, split, mild.mirror, file.sha256, other.git_blob)
+        warm_python.start(
+            [sys.executable, "-c", code, split, mild.mirror, file.sha256, other.git_blob], env=environment
+        )
         for split in splits
     ]
     terms = {"validation": "['baker', 'tailor']", "test": "['gardener']"}

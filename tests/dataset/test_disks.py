@@ -11,27 +11,34 @@ import datasets
 import pytest
 
 LOAD = """\
-import sys, dataclasses, stereoset_dataset as s
+import resource, sys, dataclasses, stereoset_dataset as s
 sources = s.Stereoset.builder_configs['intrasentence'].sources
 counts = {'intrasentence': 1, 'intersentence': 1}
 sources['validation'] = dataclasses.replace(sources['validation'], sha256=sys.argv[1])
 sources['test'] = dataclasses.replace(sources['test'], git_blob=sys.argv[2], examples=counts)
+limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[5]), limits[1]))
 try:
-    print(s.load_stereoset('intrasentence', sys.argv[4], data_dir=sys.argv[3])['target'][:])
+    said = s.load_stereoset('intrasentence', sys.argv[4], data_dir=sys.argv[3])['target'][:]
 except (OSError, ValueError) as error:
-    print(type(error).__name__, error)
+    said = f"{type(error).__name__} {error}"
+resource.setrlimit(resource.RLIMIT_FSIZE, limits)  # for this goes to a file, too
+print(said)
 """
 
 
 @pytest.fixture
-def load_elsewhere(mild, tmp_path, repository):
-    """Load a split in a process of its own, whose HF_HOME is the given folder; what it prints."""
+def load_elsewhere(mild, warm_python):
+    """Load a split in a process of its own, whose HF_HOME is the given folder; what it prints.
 
-    def load(home, split="validation", before=None):
+    A file may have so many bytes at most.
+    """
+
+    def load(home, split="validation", largest=resource.RLIM_INFINITY):
         sums = [mild.sources["validation"].sha256, mild.sources["test"].git_blob]
-        environment = {**os.environ, "HF_HOME": str(home), "PYTHONPATH": str(repository)}
-        command = [sys.executable, "-c", LOAD, *sums, str(mild.mirror), split]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, preexec_fn=before)
+        words = [sys.executable, "-c", LOAD, *sums, mild.mirror, split, largest]
+        done = warm_python.run(words, env=warm_python.environment | {"HF_HOME": str(home)})
+        assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
     return load
@@ -94,8 +101,7 @@ def test_reading_prepared_rows_writes_nothing(mild, load, tmp_path):
 
 def test_a_disk_that_fills_up_is_named_in_a_line_and_leaves_nothing(load_elsewhere, tmp_path):
     home = tmp_path / "home"
-    small = (1, resource.getrlimit(resource.RLIMIT_FSIZE)[1])  # bytes in a file: as if the disk were full
-    refused = load_elsewhere(home, before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, small))
+    refused = load_elsewhere(home, largest=1)  # as if the disk were full
     assert refused.startswith(f"OSError {home / 'datasets'} cannot take the rows of intrasentence (")
     assert "\n" not in refused
     assert load_elsewhere(home) == "['baker', 'tailor']"

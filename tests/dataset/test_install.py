@@ -1,4 +1,4 @@
-"""After scripts/install.py both names work in a fresh process, from any folder, without the hub."""
+"""After scripts/install.py both names work in another process, from any folder, without the hub."""
 
 import errno
 import json
@@ -11,14 +11,6 @@ import datasets
 import pytest
 
 from stereoset_cli import install
-
-
-def run(home, folder, *arguments, **environment):
-    environment = {**os.environ, "HF_HOME": str(home), "HF_HUB_OFFLINE": "1", **environment}
-    return subprocess.run(
-        [sys.executable, *map(str, arguments)], cwd=folder, env=environment, capture_output=True, text=True
-    )
-
 
 MODULE = """\
 import datasets
@@ -39,7 +31,23 @@ class Doubled(evaluate.Metric):
 HELPER = "def double(number):\n    return %d * number\n"
 # Without transformers, which evaluate would import along with torch for its pipelines: seconds, for nothing here.
 IMPORT_EVALUATE = "import sys; sys.modules['transformers'] = None; import evaluate; del sys.modules['transformers']\n"
-USE_METRIC = IMPORT_EVALUATE + "print(evaluate.load('stereoset').compute(predictions=[1.0, 2.0]))"
+USE_METRIC = "import evaluate; print(evaluate.load('stereoset').compute(predictions=[1.0, 2.0]))"
+
+
+def run_fresh(home, folder, *words):
+    environment = {**os.environ, "HF_HOME": str(home)}
+    return subprocess.run(
+        [sys.executable, *map(str, words)], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture
+def run(warm_python):
+    """run(home, folder, *words): a process that was spared the imports of libraries."""
+    environment = warm_python.environment
+    return lambda home, folder, *words: warm_python.run(
+        [sys.executable, *words], cwd=folder, env=environment | {"HF_HOME": str(home)}
+    )
 
 
 @pytest.fixture
@@ -51,7 +59,7 @@ def metric_folder(tmp_path):
     return folder
 
 
-def test_a_metric_is_found_by_name_and_the_last_one_installed_wins(metric_folder, tmp_path, monkeypatch):
+def test_a_metric_is_found_by_name_and_the_last_one_installed_wins(run, metric_folder, tmp_path, monkeypatch):
     home = tmp_path / "home"
     monkeypatch.setattr(datasets.config, "HF_MODULES_CACHE", home / "modules")
     first = install.install_metric(metric_folder)
@@ -131,7 +139,7 @@ def test_installations_at_the_same_time_end_well(metric_folder, tmp_path, monkey
     assert {path.name for path in found.parent.parent.iterdir()} == {"__init__.py", found.parent.name}
 
 
-def test_the_metric_is_installed_where_the_data_cannot_be_had(repository, tmp_path):
+def test_the_metric_is_installed_where_the_data_cannot_be_had(run, repository, tmp_path):
     script, home = repository / "scripts" / "install.py", tmp_path / "home"
     done = run(home, tmp_path, script, "--configs", "crows_pairs", "intrasentence_de")
     assert done.returncode == 1
@@ -146,7 +154,7 @@ def test_the_metric_is_installed_where_the_data_cannot_be_had(repository, tmp_pa
     assert run(home, tmp_path, script, "--metric-only").returncode == 0
 
 
-def test_the_script_installs_both_names(repository, upstream, tmp_path):
+def test_the_script_installs_both_names(run, repository, upstream, tmp_path):
     home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
     elsewhere.mkdir()
     configs = ["intrasentence_de", "crows_pairs"]
@@ -160,12 +168,12 @@ def test_the_script_installs_both_names(repository, upstream, tmp_path):
         f"rows = [datasets.load_dataset('stereoset', config) for config in {configs}]\n"
         "print(json.dumps([type(evaluate.load('stereoset')).__name__, *(splits.num_rows for splits in rows)]))"
     )
-    used = run(home, elsewhere, "-c", code)
+    used = run_fresh(home, elsewhere, "-c", code)
     assert used.returncode == 0, used.stderr
     assert json.loads(used.stdout) == ["Stereoset", {"validation": 2103}, {"test": 1508}]
 
 
-def test_the_script_fails_with_one_sentence(repository, tmp_path):
+def test_the_script_fails_with_one_sentence(run, repository, tmp_path):
     done = run(
         tmp_path / "home",
         tmp_path,
@@ -184,5 +192,5 @@ def test_the_script_fails_with_one_sentence(repository, tmp_path):
 def test_the_installer_needs_no_torch(repository, tmp_path):
     heavy = "{'torch', 'transformers', 'evaluate'}"
     code = f"import sys, runpy; runpy.run_path(sys.argv[1]); print({heavy} & set(sys.modules))"
-    done = run(tmp_path / "home", tmp_path, "-c", code, repository / "scripts" / "install.py")
+    done = run_fresh(tmp_path / "home", tmp_path, "-c", code, repository / "scripts" / "install.py")
     assert done.stdout == "set()\n", done.stderr

@@ -1,8 +1,6 @@
 """What `stereoset export` writes: read by its folder, and by name from a server that speaks the hub's routes."""
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -83,12 +81,11 @@ def test_what_is_there_already_is_not_overwritten(export, folders):
             export(what, folder, *(["--configs", "crows_pairs_fr"] if what == "dataset" else []))
 
 
-def test_both_are_loaded_by_name_from_a_hub(folders, upstream, repository, tmp_path):
+def test_both_are_loaded_by_name_from_a_hub(folders, upstream, warm_python, tmp_path):
     with serving(datasets=folders[0], spaces=folders[1]) as (address, log):
-        env = {**os.environ, "HF_ENDPOINT": address, "HF_HOME": str(tmp_path), "HF_HUB_DISABLE_XET": "1"}
+        env = {**warm_python.environment, "HF_ENDPOINT": address, "HF_HOME": str(tmp_path), "HF_HUB_DISABLE_XET": "1"}
         env |= {"HF_HUB_OFFLINE": "0", "HF_DATASETS_OFFLINE": "0", "HF_EVALUATE_OFFLINE": "0"}
-        command = [sys.executable, "-c", LOAD, NAME]
-        done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
+        done = warm_python.run([sys.executable, "-c", LOAD, NAME], env=env, cwd=tmp_path)
     assert done.returncode == 0, "\n".join([done.stderr, *log])
     row, result = json.loads(done.stdout.splitlines()[-1])
     assert row == load_stereoset("intrasentence_pt", "validation", upstream)[7]

@@ -205,6 +205,7 @@ def test_a_row_of_which_some_options_are_scored_is_refused_even_in_a_partial_run
         align({"a": 1.0, "c": 3.0, "d": 4.0}, ROWS, partial=True)
 
 
+@pytest.mark.thorough
 def test_every_published_file_fits_its_rows_one_to_one(shared, rows_of):
     for path in sorted((shared / "predictions").glob("*/*.json")):
         language = path.stem[-2:] if path.parent.name == "multilingual" else "en"

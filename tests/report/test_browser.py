@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.thorough
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: make test-browser")
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 if not (CHROMIUM and DRIVER):

@@ -12,6 +12,7 @@ from transformers import PreTrainedTokenizerFast
 from stereoset_scoring import load_scorer
 from stereoset_scoring.reading import Unreadable
 from stereoset_scoring.scorer import Scorer
+from tests.crossing import crossed
 
 CLOSE = 1e-4  # float32, in nats
 
@@ -223,8 +224,7 @@ def shuffled(rows):
     return order, [rows[i] for i in order]
 
 
-@pytest.mark.parametrize("architecture", MASKED)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "architecture"), crossed(KINDS, MASKED))
 def test_masked_scores_are_those_of_one_text_at_a_time(masked_tokenizers, row, architecture, kind):
     tokenizer, known = masked_tokenizers[kind], {}
     model = model_of(architecture, "MaskedLM", len(tokenizer), MASKED[architecture])
@@ -373,8 +373,9 @@ def causal_by_hand(model, tokenizer, context, sentence, bos, mode):
     return mean([v for v, (_, end) in zip(values, encoding["offset_mapping"], strict=True) if end > len(given)])
 
 
-@pytest.mark.parametrize("architecture", CAUSAL)
-@pytest.mark.parametrize("make", BEGINNINGS, ids=lambda make: make.__name__)
+@pytest.mark.parametrize(
+    ("make", "architecture"), crossed(BEGINNINGS, CAUSAL), ids=lambda one: getattr(one, "__name__", None)
+)
 def test_causal_scores_are_those_of_one_text_at_a_time(causal_tokenizers, row, architecture, make):
     tokenizer, (_, bos, mode) = causal_tokenizers[make], BEGINNINGS[make]
     model = model_of(architecture, "CausalLM", len(tokenizer), CAUSAL[architecture])

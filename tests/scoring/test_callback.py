@@ -249,15 +249,15 @@ def test_without_a_tokenizer_of_the_trainer_one_has_to_be_given(folder, tmp_path
 
 
 @pytest.fixture(scope="module")
-def seen(torchrun, one_thread_each, folder, tmp_path_factory):
+def seen(torchrun, warm_python, folder, tmp_path_factory):
     """What each of two processes saw."""
     output = tmp_path_factory.mktemp("two")
-    command = [*torchrun(2), str(SCRIPT), str(folder("gpt2")), str(output)]
-    done = subprocess.run(command, env=one_thread_each, capture_output=True, text=True, timeout=120)
+    done = warm_python.run([*torchrun(2), SCRIPT, folder("gpt2"), output])
     assert done.returncode == 0, done.stderr[-3000:]
     return [json.loads((output / f"seen-{rank}.json").read_text()) for rank in (0, 1)]
 
 
+@pytest.mark.thorough
 def test_two_processes_share_the_rows_and_have_the_numbers_of_one(seen):
     for one in seen:
         assert one["trainer"]["numbers"][-1] == one["trainer"]["alone"]
@@ -268,12 +268,14 @@ def test_two_processes_share_the_rows_and_have_the_numbers_of_one(seen):
     assert abs(first - second) < rows / 4
 
 
+@pytest.mark.thorough
 def test_a_fully_sharded_model_is_scored_by_all_and_learns_what_it_would(seen):
     for one in seen:
         assert one["sharded"]["same weights"]
         assert one["sharded"]["difference"] < 1e-5
 
 
+@pytest.mark.thorough
 def test_a_process_that_fails_fails_the_others(seen):
     assert [one["failure"] for one in seen] == ["Lost", "Unreadable"]
 

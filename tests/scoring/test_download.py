@@ -2,9 +2,7 @@
 
 import hashlib
 import json
-import os
 import re
-import subprocess
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -102,15 +100,13 @@ def hub():
 
 
 @pytest.fixture
-def python(hub, tmp_path, repository):
+def python(hub, tmp_path, warm_python):
     """Run a Python of its own: the libraries read the hub's address when they are imported."""
 
     def run(*words, **settings):
-        env = os.environ | {"HF_HOME": str(tmp_path / "home"), "HF_ENDPOINT": hub.address, "HF_HUB_OFFLINE": "0"}
-        env |= {"PYTHONPATH": str(repository), "no_proxy": "127.0.0.1", "HF_HUB_DISABLE_XET": "1"} | settings
-        return subprocess.run(
-            [sys.executable, *map(str, words)], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=120
-        )
+        env = {"HF_HOME": str(tmp_path / "home"), "HF_ENDPOINT": hub.address, "HF_HUB_OFFLINE": "0"}
+        env = warm_python.environment | env | {"no_proxy": "127.0.0.1", "HF_HUB_DISABLE_XET": "1"} | settings
+        return warm_python.run([sys.executable, *words], cwd=tmp_path, env=env)
 
     return run
 

@@ -2,9 +2,7 @@
 
 import hashlib
 import json
-import os
 import re
-import subprocess
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -79,15 +77,14 @@ def hub(folder):
 
 
 @pytest.fixture(scope="module")
-def load(tmp_path_factory):
+def load(warm_python, tmp_path_factory):
     """Load and score in a process of its own: the libraries read the hub's address when they are imported."""
     home = tmp_path_factory.mktemp("home")
 
     def run(name, revision="none", **settings):
-        env = os.environ | {"HF_HOME": str(home), "HF_HUB_OFFLINE": "0", "no_proxy": "127.0.0.1"} | settings
-        env["PYTHONPATH"] = os.pathsep.join(sys.path)
-        command = [sys.executable, "-c", LOAD, name, revision, json.dumps(ROWS)]
-        return subprocess.run(command, env=env, cwd=home, capture_output=True, text=True, check=False, timeout=120)
+        env = warm_python.environment | {"HF_HOME": str(home), "HF_HUB_OFFLINE": "0", "no_proxy": "127.0.0.1"}
+        words = [sys.executable, "-c", LOAD, name, revision, json.dumps(ROWS)]
+        return warm_python.run(words, cwd=home, env=env | settings)
 
     return run
 

@@ -1,5 +1,7 @@
 """Every method against its definition, written out here one text at a time: no batch, no padding, no library code."""
 
+from functools import cache
+
 import pytest
 import torch
 from transformers import AutoConfig, BertLMHeadModel
@@ -90,9 +92,15 @@ def each(table):
     return pytest.mark.parametrize("case", table.values(), ids=table.keys())
 
 
-def log_softmax(model, ids, **inputs):
+def log_softmax(model, ids):
+    """ln P of every token at each place of a text."""
+    return read_once(model, tuple(ids))
+
+
+@cache  # many tests read the same
+def read_once(model, ids):
     with torch.no_grad():
-        return model(torch.tensor([ids]), **inputs).logits[0].log_softmax(-1)
+        return model(torch.tensor([ids])).logits[0].log_softmax(-1)
 
 
 def masked_by_hand(model, tokenizer, text, start, end, average="probability"):

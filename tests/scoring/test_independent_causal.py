@@ -1,5 +1,7 @@
 """Causal methods of context and option, each against its definition: one text at a time, no library code."""
 
+from functools import cache
+
 import pytest
 import torch
 
@@ -32,18 +34,20 @@ def scorer_of(scorer_of_one):
     return scorer_of_one
 
 
+@cache  # methods and reductions are made of the same
+def log_softmax(model, shown):
+    """ln P of every token after each of some."""
+    with torch.no_grad():
+        return model(torch.tensor([shown])).logits[0].log_softmax(-1)
+
+
 def log_probs(model, ids, bos, mode):
     """[ln P of each token of a text], None for one that is not scored."""
-
-    def at(shown):
-        with torch.no_grad():
-            return model(torch.tensor([shown])).logits[0].log_softmax(-1)
-
     if mode == "context":
-        found = at([bos, *ids])
+        found = log_softmax(model, (bos, *ids))
         return [found[i, token].item() for i, token in enumerate(ids)]
-    first = at([bos])[0, ids[0]].item() if mode == "released" else None
-    found = at(ids)
+    first = log_softmax(model, (bos,))[0, ids[0]].item() if mode == "released" else None
+    found = log_softmax(model, tuple(ids))
     return [first, *(found[i, token].item() for i, token in enumerate(ids[1:]))]
 
 

@@ -2,6 +2,7 @@
 
 import re
 from difflib import SequenceMatcher
+from functools import cache
 
 import pytest
 import torch
@@ -54,6 +55,13 @@ def each(table):
     return pytest.mark.parametrize("case", table.values(), ids=table.keys())
 
 
+@cache  # many methods read the same
+def log_softmax(model, shown):
+    """ln P of every token at each place of a text."""
+    with torch.no_grad():
+        return model(torch.tensor([shown])).logits[0].log_softmax(-1)
+
+
 class ByHand:
     """A model and its tokenizer, read one text at a time."""
 
@@ -68,9 +76,8 @@ class ByHand:
 
     def read(self, ids, position, masked):
         """ln P of the token at a position while some positions are masked."""
-        shown = [self.tokenizer.mask_token_id if i in masked else token for i, token in enumerate(ids)]
-        with torch.no_grad():
-            return self.model(torch.tensor([shown])).logits[0, position].log_softmax(-1)[ids[position]].item()
+        shown = tuple(self.tokenizer.mask_token_id if i in masked else token for i, token in enumerate(ids))
+        return log_softmax(self.model, shown)[position, ids[position]].item()
 
     def alone(self, ids, positions):
         """[ln P of each position's token, masked alone]"""

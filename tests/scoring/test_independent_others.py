@@ -2,6 +2,7 @@
 
 import json
 from copy import deepcopy
+from functools import cache
 
 import pytest
 import torch
@@ -138,6 +139,11 @@ def test_permutation_conditional_is_its_definition(scorer_of, xlnet, tokenizer_o
 
 def decoded(model, encoder, decoder):
     """(D, V) ln P at the positions of the decoder, its start token first."""
+    return log_softmax(model, tuple(encoder), tuple(decoder))
+
+
+@cache  # many options of a method read the same
+def log_softmax(model, encoder, decoder):
     with torch.no_grad():
         output = model(input_ids=torch.tensor([encoder]), decoder_input_ids=torch.tensor([[0, *decoder]]))
     return output.logits[0].log_softmax(-1)

@@ -2,6 +2,7 @@
 
 import random
 from contextlib import nullcontext
+from functools import cache
 
 import pytest
 import torch
@@ -31,7 +32,7 @@ CLOSE = {"float32": 1e-4, "float64": 1e-12}
 every_kind = pytest.mark.parametrize(("name", "task"), KINDS)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def rows_of(intrasentence, intersentence):
     return {"intrasentence": intrasentence, "intersentence": intersentence}.__getitem__
 
@@ -46,12 +47,18 @@ def alone(scorer, rows):
     return job.scores({i: scorer.log_probs([unit_of([row])])[0] for i, row in enumerate(job.rows)})
 
 
+@pytest.fixture(scope="module")
+def scores_alone(scorer_of_one, rows_of):
+    """scores_alone(name, task, dtype): a checkpoint's, with one row at a time."""
+    return cache(lambda name, task, dtype: alone(scorer_of_one(name, dtype=dtype), rows_of(task)))
+
+
 @pytest.mark.parametrize("dtype", CLOSE)
 @pytest.mark.parametrize("max_tokens", [60, 200, 100_000])
 @every_kind
-def test_score_does_not_depend_on_the_batch(scorer_of_one, rows_of, name, task, max_tokens, dtype):
+def test_score_does_not_depend_on_the_batch(scorer_of_one, scores_alone, rows_of, name, task, max_tokens, dtype):
     scorer = scorer_of_one(name, dtype=dtype, max_tokens=max_tokens)
-    assert scorer.score(rows_of(task)) == near(alone(scorer, rows_of(task)), dtype)
+    assert scorer.score(rows_of(task)) == near(scores_alone(name, task, dtype), dtype)
 
 
 SMALL = {

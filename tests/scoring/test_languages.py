@@ -10,6 +10,7 @@ from stereoset_scoring import load_scorer
 from stereoset_scoring.planning.units import unit_of
 from stereoset_scoring.questions.examples import as_pair
 from stereoset_scoring.scorer import Scorer
+from tests.crossing import crossed
 
 LANGUAGES = ("en", "de", "es", "fr", "tr")
 COUNT, CHECKED = 8, 4
@@ -75,8 +76,7 @@ def assert_batches_do_not_matter(scorer, rows):
     assert scores[:CHECKED] == [pytest.approx(one, abs=CLOSE, rel=1e-5) for one in alone(scorer, rows[:CHECKED])]
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize(("model", "task", "method", "options"), METHODS, ids=str)
+@pytest.mark.parametrize(("model", "task", "method", "options", "language"), crossed(METHODS, LANGUAGES), ids=str)
 def test_real_rows_are_scored_alike_in_batches_and_alone(scorer, first_rows, model, task, method, options, language):
     assert_batches_do_not_matter(scorer(model, method, options), first_rows(task, language))
 

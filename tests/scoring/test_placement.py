@@ -206,7 +206,10 @@ def one_layer(folder, tmp_path):
     return cut
 
 
-@pytest.mark.parametrize("name", ["bert", "gpt2", "llama", "t5"])
+COMPILED = ["gpt2", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("bert", "llama", "t5"))]
+
+
+@pytest.mark.parametrize("name", COMPILED)
 def test_compiled_model_gives_the_same_scores(one_layer, places_read, intrasentence, monkeypatch, name):
     compile = torch.compile
     calls = []

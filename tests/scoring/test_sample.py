@@ -105,6 +105,7 @@ def test_the_model_prefers_sense_to_nonsense_and_takes_no_side(scorer, task):
     assert 20 < ss < 80
 
 
+@pytest.mark.thorough
 def test_equal_seeds_give_equal_models_and_the_callers_torch_stays_as_it_was(sample_model, scorer, tmp_path):
     state, threads = torch.get_rng_state(), torch.get_num_threads()
     start = time.process_time()

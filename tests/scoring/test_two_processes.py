@@ -20,6 +20,7 @@ def launch(torchrun, warm_python):
     return run
 
 
+@pytest.mark.thorough
 def test_two_processes_give_the_scores_of_one_and_each_has_them_all(launch, folder):
     done = launch(str(folder("bert")), str(folder("gpt2")))
     assert done.returncode == 0, done.stderr[-3000:]

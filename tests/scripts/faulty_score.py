@@ -68,7 +68,7 @@ def run_in_a_fork(**environment):
 
 def batches_on_disk(output):
     """How many batches the processes have recorded."""
-    return sum(path.read_bytes().count(b'"rows"') for path in (output / "progress").glob("*"))
+    return sum(path.read_bytes().count(b'"rows"') for path in (output / "progress").glob("*.jsonl"))
 
 
 def run_and_be_killed(times, seed):

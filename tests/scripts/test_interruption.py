@@ -125,9 +125,9 @@ def test_a_process_ends_with_the_launcher_that_started_it(plain, variable, manne
         os.kill(worker, signal.SIGKILL)
 
 
-def test_processes_of_one_run_meet_and_those_of_others_neither_disturb_them_nor_wait_for_long(one_thread_each):
-    command = [sys.executable, Path(__file__).with_name("meeting.py")]
-    run = subprocess.run(command, env=one_thread_each, capture_output=True, text=True, check=True, timeout=120)
+def test_processes_of_one_run_meet_and_those_of_others_neither_disturb_them_nor_wait_for_long(warm_python):
+    run = warm_python.run([sys.executable, Path(__file__).with_name("meeting.py")])
+    assert run.returncode == 0, run.stderr
     ends = json.loads(run.stdout)
     assert {name: status for name, (status, _) in ends.items()} == {
         "left over": 1,

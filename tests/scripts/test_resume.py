@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 from stereoset_scoring.files.ledger import Ledger
 from stereoset_scoring.runs import record
 from stereoset_scoring.scorer import Scorer
+from tests.scripts.faulty_score import batches_on_disk
 
 FAULTY = Path(__file__).with_name("faulty_score.py")
 PATIENCE = 300  # seconds that a busy machine may take
@@ -52,10 +53,6 @@ def finish(process, status=0):
     return out, err
 
 
-def batches_on_disk(output):
-    return sum(path.read_bytes().count(b'"rows"') for path in (Path(output) / "progress").glob("*.jsonl"))
-
-
 def wait_for_progress(process, output, batches=5):
     """Until some batches are on disk."""
     deadline = time.monotonic() + PATIENCE
@@ -77,6 +74,7 @@ def undisturbed(options, warm_python, tmp_path_factory):
     return folder
 
 
+@pytest.mark.thorough
 def test_a_run_that_is_killed_at_twenty_random_moments_ends_as_if_undisturbed(start, options, tmp_path):
     _, err = finish(start(options, tmp_path, KILLS=20, SEED=time.time_ns(), SLOW=0.01))
     hits = re.findall(r"killed with (\d+) batches on disk", err)
@@ -87,6 +85,7 @@ def test_a_run_that_is_killed_at_twenty_random_moments_ends_as_if_undisturbed(st
         assert not (killed / "progress").exists()
 
 
+@pytest.mark.thorough
 def test_asked_to_end_it_says_that_it_can_go_on_and_goes_on_with_other_processes_and_budget(
     start, torchrun, options, undisturbed, tmp_path
 ):
@@ -107,6 +106,7 @@ def test_asked_to_end_it_says_that_it_can_go_on_and_goes_on_with_other_processes
         assert one["score"] == pytest.approx(other["score"], abs=1e-5)
 
 
+@pytest.mark.thorough
 def test_the_others_end_when_one_of_them_is_killed_and_one_alone_goes_on_to_the_same_bytes(
     start, torchrun, options, undisturbed, tmp_path
 ):
@@ -124,6 +124,7 @@ def test_the_others_end_when_one_of_them_is_killed_and_one_alone_goes_on_to_the_
     assert scores_of(tmp_path) == scores_of(undisturbed)
 
 
+@pytest.mark.thorough
 def test_without_a_launcher_a_dead_process_is_noticed_and_named(start, free_port, options, tmp_path):
     _, err = finish(start(options, tmp_path, WIDOWED=f"{free_port()} {free_port()}", SLOW=0.2, SILENCE=2))
     ends = re.findall(r"without (\d): (\d+) after ([\d.]+) s", err)
@@ -133,11 +134,13 @@ def test_without_a_launcher_a_dead_process_is_noticed_and_named(start, free_port
     assert "score.py: Process 1 of 2 has given no sign of life for 2.0 seconds: it or its machine died." in err
 
 
+@pytest.mark.thorough
 def test_a_process_that_fails_on_an_example_ends_all_of_them_with_its_reason(start, torchrun, options, tmp_path):
     _, err = finish(start(options, tmp_path, torchrun(2), FAILING=3, SLOW=0.1), 1)
     assert re.search(r"score\.py: Example '[0-9a-f]{32}' cannot be scored: IndexError: index out of range in self", err)
 
 
+@pytest.mark.thorough
 def test_two_runs_on_one_folder_the_second_refuses_at_once(start, options, tmp_path, score_here):
     first = start(options, tmp_path, SLOW=0.3)
     wait_for_progress(first, tmp_path, 1)
@@ -146,6 +149,7 @@ def test_two_runs_on_one_folder_the_second_refuses_at_once(start, options, tmp_p
     assert first.poll() is None
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shared_folder", [True, False], ids=["shared folder", "own folders"])
 def test_two_nodes_give_the_bytes_of_one_process(
     start, torchrun, free_port, options, undisturbed, tmp_path, shared_folder

@@ -7,25 +7,16 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from stereoset_scoring.sample import build_model
 from stereoset_scoring.scorer import Scorer
 
 FILES = ("scores.json", "results.json")
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    """The folder of a tiny model."""
-    folder = tmp_path_factory.mktemp("built")
-    build_model(folder)
-    return folder
-
-
 @pytest.fixture
-def revisions(built, tmp_path):
+def revisions(sample_model, tmp_path):
     """The folder of a training with two checkpoints."""
     for step in (1, 2):
-        folder = copytree(built, tmp_path / "model" / f"step{step}")
+        folder = copytree(sample_model, tmp_path / "model" / f"step{step}")
         model = AutoModelForCausalLM.from_pretrained(folder)
         torch.manual_seed(step)
         model.transformer.wte.weight.data += 0.2 * torch.randn_like(model.transformer.wte.weight)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.crossing import crossed
 from tests.sweep.architectures import MAPPINGS, Architecture, windows
 from tests.sweep.page import page
 from tests.sweep.trial import DTYPES, Trial, trials_of
@@ -38,8 +39,7 @@ def trials_in_memory(mapping, model_type, dtype):
     return trials_of(architecture, windows(architecture)[0], dtypes=[dtype], sources=["memory"])
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("mapping", "model_type"), PART, ids=[f"{model_type}-{kind}" for kind, model_type in PART])
+@pytest.mark.parametrize(("mapping", "model_type", "dtype"), crossed(PART, DTYPES))
 def test_scores_are_those_of_the_models_own_forward_pass_row_by_row(mapping, model_type, dtype):
     trials = trials_in_memory(mapping, model_type, dtype)
     assert [trial for trial in trials if trial.wrong or trial.error or trial.refusal] == []

@@ -102,6 +102,7 @@ def without_dropout(training):
     return training
 
 
+@pytest.mark.thorough
 def test_a_tiny_model_learns_which_sentences_belong_together(start, tmp_path):
     history = without_dropout(start(tmp_path, SETTINGS, measure_every=100)).run()
     assert [measured["step"] for measured in history] == [100, 200, 300]
