@@ -33,7 +33,7 @@ from stereoset_scoring.processes import garbage
 from stereoset_scoring.questions.examples import Example, read_example
 from stereoset_scoring.reading import score_everywhere, score_here
 from stereoset_scoring.refusal import MissingAttribute, MissingHead, Refusal
-from stereoset_scoring.roles import Head, Rows, Source
+from stereoset_scoring.roles import Engine, Head, Rows, Source
 
 if TYPE_CHECKING:  # they import torch, which takes seconds
     from stereoset_scoring.checkpoints.opening import Loading
@@ -407,7 +407,7 @@ class Scorer:
         So what comes of some rows does not depend on which others the same process has read before.
         """
         engines = [head.engine for head in self._heads.values()]
-        before = [{name: getattr(engine, name) for name in engine.shown} for engine in engines]
+        before = list(map(_shown, engines))
         try:
             yield
         finally:
@@ -467,6 +467,11 @@ class Scorer:
             loaded = self._head(head)
             self._known_limits[head] = Limits(self.source.name, loaded.longest_input, loaded.longest_decoder)
         return self._known_limits[head]
+
+
+def _shown(engine: Engine) -> dict[str, Any]:
+    """What trials have shown of an engine's model."""
+    return {name: getattr(engine, name) for name in engine.shown}
 
 
 def load_scorer(

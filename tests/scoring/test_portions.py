@@ -152,6 +152,7 @@ def test_garbage_is_looked_for_again_afterwards_even_after_a_failure():
             raise ValueError("on purpose")
 
     enabled = []
-    pytest.raises(ValueError, fail)
+    with pytest.raises(ValueError, match="on purpose"):
+        fail()
     assert enabled == [False]
     assert gc.isenabled()
