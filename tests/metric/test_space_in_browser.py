@@ -16,10 +16,10 @@ import pytest
 pytest.importorskip("gradio", reason="gradio is not installed: make test-space")
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: make test-space")
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-if not (CHROMIUM and DRIVER):
-    pytest.skip(
-        "chromium and chromedriver are not installed: apt-get install chromium chromium-driver", allow_module_level=True
-    )
+pytestmark = pytest.mark.skipif(
+    not (CHROMIUM and DRIVER),
+    reason="chromium or chromedriver is not installed: apt-get install chromium chromium-driver",
+)
 
 from selenium.webdriver.common.by import By  # noqa: E402
 
