@@ -8,7 +8,7 @@ FLOOR = 90
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help score test lint suite test-thorough test-browser coverage sweep test-compat benchmark clean
+.PHONY: help score test lint suite test-thorough test-browser test-space coverage sweep test-compat benchmark clean
 
 help:
 	@echo 'make score        score the built-in sample and print its table (sets up .venv)'
@@ -16,6 +16,7 @@ help:
 	@echo 'make test-thorough test whole programs and every combination of cases (more minutes)'
 	@echo 'make coverage     test, and say which lines no test reaches'
 	@echo 'make test-browser test the page in a real browser (needs chromium and chromium-driver)'
+	@echo 'make test-space   test the metric'\''s Space in a real browser (likewise; sets up .venv-space)'
 	@echo 'make sweep        score every text architecture of transformers against its own forward pass (minutes)'
 	@echo 'make test-compat  test data and metric with the oldest datasets supported (sets up .venv-compat)'
 	@echo 'make benchmark    measure the speed, against others and against the machine (sets up .venv-benchmark)'
@@ -47,7 +48,11 @@ sweep: .venv/installed
 # The browser is the distribution's: apt-get install chromium chromium-driver. Pages are of 100 runs, and figures printed.
 test-browser: .venv/installed
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[browser]'
-	STEREOSET_PAGE_RUNS=100 .venv/bin/python -m pytest -rs -s tests/report/test_browser.py tests/metric/test_space_in_browser.py
+	STEREOSET_PAGE_RUNS=100 .venv/bin/python -m pytest -rs -s tests/report/test_browser.py
+
+# gradio wants an older pillow than matplotlib has here, so the Space has an environment of its own.
+test-space: .venv-space/installed
+	.venv-space/bin/python -m pytest -rs tests/metric/test_space_in_browser.py
 
 test-compat: .venv-compat/installed
 	.venv-compat/bin/python -m pytest tests/dataset tests/metric
@@ -56,7 +61,7 @@ benchmark: .venv-benchmark/installed
 	.venv-benchmark/bin/python benchmarks/run.py
 
 clean:
-	rm -rf .venv .venv-compat .venv-benchmark build runs *.egg-info .coverage* .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf .venv .venv-compat .venv-space .venv-benchmark build runs *.egg-info .coverage* .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps are newer than what the environments were made from.
@@ -64,12 +69,15 @@ clean:
 .venv/installed: CONSTRAINTS = constraints.txt
 .venv-compat/installed: REQUIREMENTS = --editable . pytest hypothesis
 .venv-compat/installed: CONSTRAINTS = constraints-compat.txt
+.venv-space/installed: REQUIREMENTS = --editable '.[space]' pytest selenium
+.venv-space/installed: CONSTRAINTS = constraints-space.txt
 .venv-benchmark/installed: REQUIREMENTS = --editable '.[scoring]' --requirement benchmarks/requirements.txt
 .venv-benchmark/installed: CONSTRAINTS = constraints.txt
 .venv/installed: constraints.txt
 .venv-compat/installed: constraints-compat.txt
+.venv-space/installed: constraints-space.txt
 .venv-benchmark/installed: constraints.txt benchmarks/requirements.txt
-.venv/installed .venv-compat/installed .venv-benchmark/installed: setup.cfg pyproject.toml
+.venv/installed .venv-compat/installed .venv-space/installed .venv-benchmark/installed: setup.cfg pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo '$(PYTHON) is missing or older than 3.11: name another one, as in make PYTHON=python3.12.' >&2; exit 1; }
 	@echo 'Installing into $(@D); the first time takes minutes.'

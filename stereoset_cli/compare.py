@@ -9,15 +9,13 @@ import json
 from dataclasses import asdict
 
 from stereoset_cli.arguments import Formatter
+from stereoset_cli.counting import add_counting, manner_of
 from stereoset_cli.ending import run
 from stereoset_cli.labelled import HELP, add_saved, read_asked
-from stereoset_cli.table import share
 from stereoset_cli.telling import table_width
-from stereoset_metric.compute_score import AVERAGES, TIES
-from stereoset_report.comparison import BY, TASK, Comparison, Manner, compare
+from stereoset_report.comparison import BY, TASK, Comparison, compare
 from stereoset_report.comparison_tables import above, as_json, below, csv_of, tables
 from stereoset_report.formats import FORMATS, render
-from stereoset_report.resampling import Resampling
 from stereoset_report.sensitivity import Sensitivity, sensitivity, sensitivity_table
 
 JSON, CSV = "json", "csv"
@@ -27,8 +25,7 @@ def main() -> None:
     """Scores, numbers, tables."""
     args = parse_args()
     models = read_asked(args.scores, args)
-    resampling = Resampling(args.confidence_level, args.resamples, args.seed)
-    manner = Manner(args.average, args.ties, resampling, args.by)
+    manner = manner_of(args, args.by)
     if args.methods:
         print(show_methods(sensitivity(models, manner), args.format))
         return
@@ -69,22 +66,10 @@ def parse_args() -> argparse.Namespace:
         help="instead: runs of one model by several methods, and how far their numbers lie apart",
     )
     counted.add_argument("--by", nargs="+", choices=BY, default=[TASK], help="what has rows of its own")
-    counted.add_argument("--average", choices=AVERAGES, default="target", help="over target terms or examples")
-    counted.add_argument("--ties", choices=tuple(TIES), default="strict", help="what a tie is worth")
-    counted.add_argument("--confidence-level", type=share, default=0.95, metavar="SHARE", help="of the intervals")
-    counted.add_argument("--resamples", type=count, default=1000, help="how many, for the intervals")
-    counted.add_argument("--seed", type=int, default=0, help="of resamples and tests")
+    add_counting(counted)
     shown = parser.add_argument_group("how it is shown")
     shown.add_argument("--format", choices=(*FORMATS, JSON), default="terminal")
     return parser.parse_args()
-
-
-def count(word: str) -> int:
-    """A number of resamples of the command line."""
-    number = int(word)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{word} is no number of resamples: give 1 or more")
-    return number
 
 
 def door() -> None:

@@ -16,17 +16,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from stereoset_cli.arguments import Formatter
-from stereoset_cli.compare import count
+from stereoset_cli.counting import add_counting, manner_of
 from stereoset_cli.ending import run
 from stereoset_cli.labelled import HELP, add_saved, read_asked
-from stereoset_cli.table import share
 from stereoset_cli.telling import note
-from stereoset_metric.compute_score import AVERAGES, TIES
-from stereoset_report.comparison import Manner, Named
+from stereoset_report.comparison import Named
 from stereoset_report.exports import RECORDS, TEXTS, left_out, measure
 from stereoset_report.items import make_items
 from stereoset_report.items_text import as_json_lines, items_as_csv
-from stereoset_report.resampling import Resampling
 from stereoset_scoring.files.store import write_all
 from stereoset_scoring.refusal import Refusal
 
@@ -58,7 +55,7 @@ def export(named: Named, args: argparse.Namespace) -> str:
     """Saved scores in another form, as text."""
     if args.to in ITEMS:
         return ITEMS[args.to](make_items(named))
-    measured = measure(named, Manner(args.average, args.ties, Resampling(args.confidence_level, args.resamples)))
+    measured = measure(named, manner_of(args))
     if args.to in RECORDS:
         options = {"organization": args.organization} if args.to == "every-eval-ever" else {}
         return json.dumps(RECORDS[args.to](measured, **options), indent=1)
@@ -83,10 +80,7 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument("--to", required=True, choices=(*TEXTS, *RECORDS, *ITEMS), metavar="FORMAT", help=_formats())
     parser.add_argument("--output", type=Path, metavar="FILE", help="default: print it")
     add_saved(parser.add_argument_group("what was scored"))
-    parser.add_argument("--average", choices=AVERAGES, default="target", help="over target terms or examples")
-    parser.add_argument("--ties", choices=tuple(TIES), default="strict", help="what a tie is worth")
-    parser.add_argument("--confidence-level", type=share, default=0.95, metavar="SHARE", help="of the intervals")
-    parser.add_argument("--resamples", type=count, default=1000, help="how many, for the intervals")
+    add_counting(parser.add_argument_group("how it is counted"))
     parser.add_argument("--organization", default="unknown", help="who gives the data, for every-eval-ever")
     return parser.parse_args()
 

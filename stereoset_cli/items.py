@@ -10,17 +10,14 @@ The texts are StereoSet's, and offensive: they are printed as they are.
 import argparse
 
 from stereoset_cli.arguments import Formatter
-from stereoset_cli.compare import count
+from stereoset_cli.counting import add_intervals, add_ties, count, resampling_of
 from stereoset_cli.ending import run
 from stereoset_cli.labelled import HELP, add_saved, read_asked
-from stereoset_cli.table import share
 from stereoset_cli.telling import table_width
-from stereoset_metric.compute_score import TIES
 from stereoset_report.comparison import Manner, Named
 from stereoset_report.formats import render
 from stereoset_report.items import FLAGS, SORTS, Wanted, make_items, make_terms, select
 from stereoset_report.items_text import as_json_lines, as_text, items_as_csv, terms_as_csv, terms_table
-from stereoset_report.resampling import Resampling
 from stereoset_scoring.questions.configs import TASKS
 from stereoset_scoring.refusal import Refusal
 
@@ -51,7 +48,7 @@ def show_items(args: argparse.Namespace, named: Named, other: Named | None, want
 
 def show_terms(args: argparse.Namespace, named: Named, other: Named | None, wanted: Wanted) -> str:
     """The target terms as text."""
-    manner = Manner(ties=args.ties, resampling=Resampling(args.confidence_level, args.resamples))
+    manner = Manner(ties=args.ties, resampling=resampling_of(args))
     terms = make_terms(named, other, manner, wanted)
     terms = (terms[::-1] if args.reverse else terms)[: args.limit]
     if args.format == JSON_LINES:
@@ -86,9 +83,9 @@ def parse_args() -> argparse.Namespace:
     )
     shown.add_argument("--reverse", action="store_true", help="the other way round")
     shown.add_argument("--format", choices=FORMATS, default=TERMINAL)
-    shown.add_argument("--ties", choices=tuple(TIES), default="strict", help="what a tie is worth to a term")
-    shown.add_argument("--confidence-level", type=share, default=0.95, metavar="SHARE", help="of the terms' intervals")
-    shown.add_argument("--resamples", type=count, default=1000, help="likewise")
+    counted = parser.add_argument_group("how target terms are counted")
+    add_ties(counted)
+    add_intervals(counted)
     return parser.parse_args()
 
 

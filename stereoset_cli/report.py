@@ -8,15 +8,11 @@ import argparse
 from pathlib import Path
 
 from stereoset_cli.arguments import Formatter
-from stereoset_cli.compare import count
+from stereoset_cli.counting import add_counting, manner_of
 from stereoset_cli.ending import run
 from stereoset_cli.labelled import HELP, add_saved, read_asked
-from stereoset_cli.table import share
 from stereoset_cli.telling import say
-from stereoset_metric.compute_score import AVERAGES, TIES
-from stereoset_report.comparison import Manner
 from stereoset_report.harness.samples import find_logs
-from stereoset_report.resampling import Resampling
 from stereoset_scoring.files.finished import RECORD
 
 
@@ -28,7 +24,7 @@ def main() -> None:
 
     args = parse_args()
     models = read_asked(within(args.scores), args, whole=True)
-    manner = Manner(args.average, args.ties, Resampling(args.confidence_level, args.resamples, args.seed))
+    manner = manner_of(args)
     content = make_content(models, manner, args.baseline)
     figures = drawings(content, find_terms(models, content, manner))
     args.output.parent.mkdir(parents=True, exist_ok=True)
@@ -60,11 +56,7 @@ def parse_args() -> argparse.Namespace:
     add_saved(scored)
     counted = parser.add_argument_group("how it is counted")
     counted.add_argument("--baseline", metavar="NAME", help="what the others are set against; default: the first")
-    counted.add_argument("--average", choices=AVERAGES, default="target", help="over target terms or examples")
-    counted.add_argument("--ties", choices=tuple(TIES), default="strict", help="what a tie is worth")
-    counted.add_argument("--confidence-level", type=share, default=0.95, metavar="SHARE", help="of the intervals")
-    counted.add_argument("--resamples", type=count, default=1000, help="how many, for the intervals")
-    counted.add_argument("--seed", type=int, default=0, help="of the resamples")
+    add_counting(counted)
     made = parser.add_argument_group("what is made")
     made.add_argument("--output", type=Path, required=True, metavar="FILE", help="the page, such as report.html")
     made.add_argument("--figures", type=Path, metavar="DIR", help="the figures too, as SVG, PDF and PNG for papers")

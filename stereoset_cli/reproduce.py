@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from stereoset_cli.arguments import Formatter
+from stereoset_cli.counting import share
 from stereoset_cli.ending import run
 from stereoset_cli.labelled import HELP, read_labelled
-from stereoset_cli.table import share
 from stereoset_cli.telling import table_width
 from stereoset_report.common import common_only
 from stereoset_report.formats import FORMATS, render

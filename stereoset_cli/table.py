@@ -22,9 +22,11 @@ from stereoset_cli.arguments import (
     read_language,
     selection_of,
 )
+from stereoset_cli.counting import add_average, add_ties, share
 from stereoset_cli.ending import run
 from stereoset_cli.telling import table_width
-from stereoset_metric.compute_score import AVERAGES, TIES, VERSION, compare_scores, flat_references
+from stereoset_metric.compute_score import VERSION, compare_scores, flat_references
+from stereoset_report.questions_asked import differing_facts, facts_of
 from stereoset_report.results import Results, find_alarms, make_results
 from stereoset_report.saved import Saved, read_saved
 from stereoset_report.selection import Parts, difference, effect
@@ -55,7 +57,7 @@ def main() -> None:
     print(render(results, title, line, partial, alarms, find_notes(saved.record), table_width()))
     if compared and other:
         print(render_differences(args, compared, title, other.label))
-        for line in different_questions(saved.record, other.record):
+        for line in different_questions(saved, other):
             print(line)
     if selected:
         print(render_selected(args, title, results, selected))
@@ -111,22 +113,14 @@ def parse_args() -> argparse.Namespace:
     add_selection(scored)
     add_breakdown(scored)
     counted = parser.add_argument_group("how it is counted")
-    counted.add_argument("--average", choices=AVERAGES, default="target", help="over target terms or examples")
-    counted.add_argument("--ties", choices=tuple(TIES), default="strict", help="what a tie is worth")
+    add_average(counted)
+    add_ties(counted)
     counted.add_argument("--confidence-level", type=share, help="such as 0.95: intervals, by resampling target terms")
     counted.add_argument("--compare", type=Path, help="other scores of the same examples: paired differences")
     shown = parser.add_argument_group("how it is shown")
     shown.add_argument("--name", type=read_label, metavar="LABEL", help="title of the table; default: the run's own")
     shown.add_argument("--json", action="store_true", help="all numbers as JSON instead of the table")
     return parser.parse_args()
-
-
-def share(word: str) -> float:
-    """A confidence level of the command line."""
-    level = float(word)
-    if not 0 < level < 1:
-        raise argparse.ArgumentTypeError(f"{word} is no share between 0 and 1: give one such as 0.95")
-    return level
 
 
 def read(args: argparse.Namespace, path: Path) -> Saved:
@@ -181,18 +175,11 @@ def compare(args: argparse.Namespace, parts: Parts, others: Parts) -> dict[str, 
     return compared
 
 
-def different_questions(record: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """A line for each config that two runs were asked by different methods, as far as their records say so."""
-    asked, there = _methods(record), _methods(other)
-    return [
-        f"NOTE: {config}: {method} is compared with {there[config]}: they are different questions."
-        for config, method in asked.items()
-        if there.get(config, method) != method
-    ]
-
-
-def _methods(record: Mapping[str, Any]) -> dict[str, str]:
-    return {config: task["method"] for config, task in record.get("tasks", {}).items()}
+def different_questions(saved: Saved, other: Saved) -> list[str]:
+    """A line for each config that two runs were asked differently of, as far as their records say so."""
+    common = [config for config in saved.parts if config in other.parts]
+    words = {config: differing_facts(facts_of(saved, config), facts_of(other, config)) for config in common}
+    return [f"DIFFERENT QUESTIONS: {config}: {'; '.join(some)}." for config, some in words.items() if some]
 
 
 def render_differences(

@@ -32,17 +32,25 @@ How biased is a language model? Give the scores of its options on StereoSet or C
 (**lms**, ideal 100), and both in one number (**icat**, ideal 100).
 """
 PLACEHOLDER = '{"intrasentence": [{"id": "…", "score": -12.3}, …], "intersentence": […], "crows_pairs": […]}'
+GOLD_PLACEHOLDER = '{"data": {"intrasentence": [{"id": "…", "target": "…", "bias_type": "…", "sentences": […]}, …]}}'
 STYLE = """
-.stereoset { overflow-x: auto; }
-.stereoset table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-.stereoset caption { text-align: start; padding: .5em 0; overflow-wrap: anywhere; }
-.stereoset th, .stereoset td { border-bottom: 1px solid #8886; padding: .3em .6em; text-align: end;
-  vertical-align: top; }
-.stereoset th[scope=row], .stereoset th:nth-child(-n+2) { text-align: start; }
-.stereoset bdi { display: block; min-width: 5em; max-width: 24em; max-height: 6em; overflow: auto;
-  overflow-wrap: anywhere; font-weight: normal; }
-.stereoset tr.all { font-weight: bold; }
-.stereoset small { display: block; font-weight: normal; white-space: nowrap; }
+.stereoset { margin: 0 0 1.5em; }
+.stereoset figcaption { padding: .5em 0; overflow-wrap: anywhere; }
+.stereoset-scroll { overflow-x: auto; }
+.stereoset :is(table, thead, tbody, tr) { border: 0 !important; }
+.stereoset table { border-collapse: collapse; width: 100%; margin: 0 !important; font-variant-numeric: tabular-nums; }
+.stereoset th, .stereoset td { border: 0 solid #8886 !important; border-bottom-width: 1px !important;
+  padding: .3em .6em; text-align: end; vertical-align: top; white-space: nowrap; }
+.stereoset th:nth-child(-n+2) { text-align: start; }
+.stereoset th:nth-child(2) { position: sticky; inset-inline-start: 0; background: var(--body-background-fill); }
+.stereoset bdi { display: block; max-width: min(24em, 35vw); max-height: 6em; overflow: auto;
+  white-space: normal; overflow-wrap: break-word; font-weight: normal; }
+.stereoset tr.all, .stereoset tr.all bdi { font-weight: bold; }
+.stereoset small { display: block; font-weight: normal; }
+@media (max-width: 600px) {
+  .stereoset table { font-size: .85em; }
+  .stereoset th, .stereoset td { padding: .3em .4em; }
+}
 .stereoset-refusal { border-inline-start: 4px solid #c33; padding: .5em 1em; overflow-wrap: anywhere; }
 """
 
@@ -106,9 +114,9 @@ def build_page() -> Any:
     def fill() -> Any:
         return None, example_files.PREDICTIONS, None, example_files.OTHERS, None, example_files.GOLD
 
-    def one_file(title: str) -> Any:
-        upload = gradio.File(label=f"{title}: upload", height=110)
-        return upload, gradio.Textbox(label=f"{title}: or paste", lines=4, max_lines=8, placeholder=PLACEHOLDER)
+    def one_file(title: str, placeholder: str = PLACEHOLDER) -> Any:
+        upload = gradio.File(label=f"{title}: upload", height=160)
+        return upload, gradio.Textbox(label=f"{title}: or paste", lines=4, max_lines=8, placeholder=placeholder)
 
     with gradio.Blocks(title="StereoSet", analytics_enabled=False) as page:
         gradio.Markdown(INTRODUCTION)
@@ -116,7 +124,7 @@ def build_page() -> Any:
             with gradio.Column():
                 first = one_file("Predictions")
             with gradio.Column():
-                second = one_file("Another model to compare (optional)")
+                second = one_file("To compare (optional)")
         with gradio.Row():
             languages = [(name, language) for language, name in LANGUAGES.items()]
             language = gradio.Dropdown(
@@ -127,8 +135,9 @@ def build_page() -> Any:
             )
             ties = gradio.Radio(list(TIES), value="strict", label="ties", info="strict: as in published tables")
             intervals = gradio.Checkbox(value=True, label="95 % intervals", info="take some seconds")
-        with gradio.Accordion("Gold labels of your own, in dev.json's layout (else the published ones)", open=False):
-            gold = one_file("Gold labels")
+        with gradio.Accordion("Gold labels of your own", open=False):
+            gradio.Markdown("In the layout of StereoSet's dev.json; without any, the published ones are downloaded.")
+            gold = one_file("Gold labels", GOLD_PLACEHOLDER)
         with gradio.Row():
             button = gradio.Button("Evaluate", variant="primary")
             example = gradio.Button("Try an example")
@@ -180,8 +189,9 @@ def table(title: str, header: list[str], rows: list[list[Any]], signed: bool = F
     saved = base64.b64encode(_sound(as_csv(header, rows)).encode()).decode()
     link = f'<a download="stereoset.csv" href="data:text/csv;charset=utf-8;base64,{saved}">Download as CSV</a>'
     return (
-        f'<div class="stereoset"><table><caption>{_text(title)}</caption><thead><tr>{heads}</tr></thead>'
-        f"<tbody>{body}</tbody></table><p>{link}</p></div>"
+        f'<figure class="stereoset"><figcaption>{_text(title)}</figcaption>'
+        f'<div class="stereoset-scroll" tabindex="0"><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody>'
+        f"</table></div><p>{link}</p></figure>"
     )
 
 

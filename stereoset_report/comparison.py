@@ -45,12 +45,14 @@ class Manner:
         resampling: how intervals are made; its seed is also that of the tests.
         by: what is wanted of BY: each task, each bias type of it, each agreement of annotators ("agreement 3"), both
             tasks together ("overall").
+        differences: whether models are set against the baseline, which takes longer than their numbers.
     """
 
     average: str = "target"
     ties: str = "strict"
     resampling: Resampling = field(default_factory=Resampling)
     by: Sequence[str] = (TASK,)
+    differences: bool = True
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,7 @@ class Entry:
         scale: "log" or "probability", of the scores; None for neither.
         count, terms, ties: how many examples, target terms, and examples with options that score equal.
         figures: {number: its Figure}: ss, lms, icat, icat_macro and share in percent, log_odds in nats.
-        against: the baseline; None for itself, and where it has no such examples.
+        against: the baseline; None for itself, where it has no such examples, and where nobody asks for differences.
     """
 
     model: str
@@ -331,7 +333,7 @@ def _entries(cell: Cell, sheets: Sequence[Sheet], manner: Manner, baseline: str 
         wanted = [*dict.fromkeys(name for sheet in sheets for name in sheet.judged.groups), *wanted]
     if AGREEMENT in manner.by:
         wanted = [*sorted({name for sheet in sheets for name in sheet.judged.agreements}), *wanted]
-    base = baseline_of(sheets, baseline)
+    base = baseline_of(sheets, baseline) if manner.differences else None
     for group in wanted:
         rows = [_entry(replace(cell, group=group), sheet, base, by_example, manner.resampling) for sheet in sheets]
         yield from _corrected([row for row in rows if row])

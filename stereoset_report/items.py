@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from stereoset_report.alarms import equal_texts
 from stereoset_report.comparison import (
@@ -27,6 +27,8 @@ from stereoset_scoring.questions.examples import GOLD_LABELS, gold_labels, optio
 from stereoset_scoring.refusal import Refusal
 
 ANTI, PRO, OFF = GOLD_LABELS
+ORDER = (PRO, ANTI, OFF)  # in which options are shown
+Value = TypeVar("Value")
 TIE = "tie"  # as a side: neither is preferred; as a flag: two options score equal
 FLAGS = {
     TIE: "two options score equal",
@@ -214,6 +216,24 @@ def make_terms(named: Named, other: Named | None, manner: Manner, wanted: Wanted
     return found
 
 
+def by_label(row: Mapping[str, Any], values: Sequence[Value]) -> dict[str, Value]:
+    """{gold label: value}, from a value for each option of a row: stereotype, anti-stereotype, unrelated."""
+    found = dict(zip(gold_labels(row), values, strict=True))
+    return {label: found[label] for label in ORDER if label in found}
+
+
+def texts_of(row: Mapping[str, Any]) -> dict[str, str]:
+    """{gold label: the option's sentence}, ordered likewise."""
+    return by_label(row, [option["sentence"] for option in options_of(row)])
+
+
+def preferred_label(scores: Mapping[str, float]) -> str:
+    """The gold label of the highest score; "tie" where two share it."""
+    best = max(scores.values())
+    first = [label for label, score in scores.items() if score == best]
+    return first[0] if len(first) == 1 else TIE
+
+
 def _verdicts(named: Named, config: str) -> dict[tuple[str, ...], Verdict]:
     """{ids of the options: the verdict} of another model."""
     rows, scores = named.saved.parts[config]
@@ -243,8 +263,6 @@ def _items(named: Named, config: str, others: Mapping[tuple[str, ...], Verdict])
 def _item(
     row: Mapping[str, Any], place: tuple[str, str, str], verdict: Verdict, other: Verdict | None, equal: bool
 ) -> Item:
-    texts = dict(zip(gold_labels(row), [option["sentence"] for option in options_of(row)], strict=True))
-    ordered = {label: texts[label] for label in (PRO, ANTI, OFF) if label in texts}
     flags = {
         TIE: len(set(verdict.scores.values())) < len(verdict.scores),
         "unrelated": verdict.preferred == OFF,
@@ -257,7 +275,7 @@ def _item(
         bias_type=row["bias_type"],
         target=row["target"],
         context=row.get("context") or "",
-        texts=ordered,
+        texts=texts_of(row),
         verdict=verdict,
         other=other,
         flags=[flag for flag, holds in flags.items() if holds],
@@ -265,18 +283,14 @@ def _item(
 
 
 def _verdict(model: str, row: Mapping[str, Any], scores: Sequence[float], scale: str | None) -> Verdict:
-    labels = gold_labels(row)
-    by_label = dict(zip(labels, scores, strict=True))
-    by_label = {label: by_label[label] for label in (PRO, ANTI, OFF) if label in by_label}
-    lead = margin(scores, labels, scale)
-    best = max(by_label.values())
-    first = [label for label, score in by_label.items() if score == best]
+    of_label = by_label(row, scores)
+    lead = margin(scores, gold_labels(row), scale)
     side = TIE if lead == 0 else PRO if lead > 0 else ANTI
     related = None
-    if OFF in by_label:
-        better = max(by_label[PRO], by_label[ANTI])
-        related = margin([better, by_label[OFF]], [PRO, ANTI], scale)
-    return Verdict(model, by_label, first[0] if len(first) == 1 else TIE, side, lead, related, scale)
+    if OFF in of_label:
+        better = max(of_label[PRO], of_label[ANTI])
+        related = margin([better, of_label[OFF]], [PRO, ANTI], scale)
+    return Verdict(model, of_label, preferred_label(of_label), side, lead, related, scale)
 
 
 def _term(language: str, split: str, task: str, name: str, sheet: Sheet, base: Sheet | None, manner: Manner) -> Term:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from stereoset_report.judged import Judged
+from stereoset_report.judged import Judged, method_of
 from stereoset_report.saved import Saved
 
 
@@ -15,14 +15,6 @@ class Asked(Protocol):
         """The examples."""
 
     @property
-    def method(self) -> str | None:
-        """The method, with the kind of model."""
-
-    @property
-    def scale(self) -> str | None:
-        """Of the scores."""
-
-    @property
     def parts(self) -> Mapping[str, Saved]:
         """{config: the scores it is from}."""
 
@@ -32,9 +24,12 @@ def differences_asked(ours: Asked, theirs: Asked) -> str:
 
     What one of the two does not say, as a prediction file does not say its method, is no difference.
     """
-    known = facts(ours), facts(theirs)
-    words = [f"{name} {known[0][name]} / {known[1][name]}" for name in _differing(*known)]
-    return "; ".join([*words, *_examples(ours, theirs)])
+    return "; ".join([*differing_facts(facts(ours), facts(theirs)), *_examples(ours, theirs)])
+
+
+def differing_facts(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
+    """What `facts` of two questions both say, and not alike, in words."""
+    return [f"{name} {ours[name]} / {theirs[name]}" for name in _differing(ours, theirs)]
 
 
 def asked_alike(ours: Asked, theirs: Asked) -> bool:
@@ -45,13 +40,18 @@ def asked_alike(ours: Asked, theirs: Asked) -> bool:
 def facts(asked: Asked) -> dict[str, Any]:
     """What is known of a question; of both tasks together, of the first."""
     config, saved = next(iter(asked.parts.items()))
+    return facts_of(saved, config)
+
+
+def facts_of(saved: Saved, config: str) -> dict[str, Any]:
+    """What is known of how saved scores of a config were asked for."""
     found = {"split": saved.split, "partial": saved.partial or "all"}
     task = saved.record.get("tasks", {}).get(config)
     if not task:
         return found
     options = ", ".join(f"{name}={value}" for name, value in task.get("options", {}).items())
     return {
-        "method": asked.method,
+        "method": method_of(saved, config),
         "options": options or "none",
         "preset": saved.record.get("preset") or "none",
         **found,

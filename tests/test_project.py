@@ -261,10 +261,13 @@ def metadata(repository):
     return parser
 
 
+def read_pins(path):
+    return dict(line.split("==") for line in path.read_text().splitlines() if line and not line.startswith("#"))
+
+
 @pytest.fixture(scope="module")
 def pins(repository):
-    lines = (repository / "constraints.txt").read_text().splitlines()
-    return dict(line.split("==") for line in lines if line and not line.startswith("#"))
+    return read_pins(repository / "constraints.txt")
 
 
 def names_in(requirements):
@@ -275,6 +278,13 @@ def test_every_requirement_is_pinned(metadata, pins):
     extras = metadata["options.extras_require"]
     wanted = names_in(metadata["options"]["install_requires"] + extras["scoring"] + extras["training"] + extras["test"])
     assert set(wanted) - {"stereoset"} <= set(pins)  # one extra brings another
+
+
+def test_the_space_is_tested_with_the_versions_of_everything_else_but_gradios_pillow(repository, metadata, pins):
+    of_space = read_pins(repository / "constraints-space.txt")
+    wanted = names_in(metadata["options"]["install_requires"] + metadata["options.extras_require"]["space"])
+    assert {*wanted, "pytest", "selenium"} <= set(of_space)
+    assert {name for name in of_space.keys() & pins if of_space[name] != pins[name]} == {"pillow"}
 
 
 def test_the_pinned_versions_are_the_ones_tested_here(pins):

@@ -3,20 +3,20 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
 from stereoset_report.alarms import lines_of
 from stereoset_report.comparison import BY, Cell, Comparison, Entry, Figure, Manner, Named, Sheet, compare, make_sheets
+from stereoset_report.items import ORDER, TIE, by_label, preferred_label, texts_of
 from stereoset_report.resampling import ICAT, LMS, SS
 from stereoset_report.results import ALL, OVERALL
 from stereoset_scoring.files.predictions import printable
 from stereoset_scoring.questions.configs import split_config
-from stereoset_scoring.questions.examples import GOLD_LABELS, gold_labels, options_of
 
 NUMBERS = (SS, LMS, ICAT)
-ANTI, PRO, OFF = GOLD_LABELS
+SIDES = (*ORDER, TIE)  # a preferred option is a place in these, in the data of the page
 STEP = re.compile(r"\d+(?!.*\d)")  # the last number of a name
 
 
@@ -52,11 +52,11 @@ def make_content(models: Sequence[Named], manner: Manner, baseline: str | None =
     Raises:
         Refusal: as `compare`.
     """
-    manner = Manner(manner.average, manner.ties, manner.resampling, BY)
+    manner = replace(manner, by=BY, differences=False)  # of those, a page names what was asked differently alone
     sheets = make_sheets(models, manner)
     comparison = compare(models, manner, baseline, sheets)
     rows = list(map(_row, comparison.entries))
-    items = [_items(cell, some, models) for cell, some in sheets.items() if cell.task != OVERALL]
+    items = [_items(cell, some) for cell, some in sheets.items() if cell.task != OVERALL]
     return Content(comparison, sheets, _runs(models, comparison), rows, items, _warnings(comparison))
 
 
@@ -107,7 +107,7 @@ def _numbers(figure: Figure) -> list[float | None]:
     return [None if number is None else round(number, 2) for number in (figure.value, figure.low, figure.high)]
 
 
-def _items(cell: Cell, sheets: Sequence[Sheet], models: Sequence[Named]) -> dict[str, Any]:
+def _items(cell: Cell, sheets: Sequence[Sheet]) -> dict[str, Any]:
     """The examples of a language, split and task, each once, with what every run says of them."""
     places: dict[tuple[str, ...], int] = {}
     examples: list[list[Any]] = []
@@ -122,7 +122,7 @@ def _items(cell: Cell, sheets: Sequence[Sheet], models: Sequence[Named]) -> dict
                 examples.append(_example(row))
             place = places[key]
             margins[place] = _margin(sheet, i)
-            preferred[place] = _preferred(gold_labels(row), of_row)
+            preferred[place] = SIDES.index(preferred_label(by_label(row, of_row)))
         runs.append((sheet.name, margins, preferred))
     count = range(len(examples))
     return {
@@ -145,22 +145,13 @@ def _part(cell: Cell, sheet: Sheet) -> tuple[Sequence[Mapping[str, Any]], Sequen
 
 def _example(row: Mapping[str, Any]) -> list[Any]:
     """[id, bias type, target, context, [stereotype, anti-stereotype, unrelated]]."""
-    texts = dict(zip(gold_labels(row), [option["sentence"] for option in options_of(row)], strict=True))
-    ordered = [texts[label] for label in (PRO, ANTI, OFF) if label in texts]
-    return [row["id"], row["bias_type"], row["target"], row.get("context") or "", ordered]
+    return [row["id"], row["bias_type"], row["target"], row.get("context") or "", list(texts_of(row).values())]
 
 
 def _margin(sheet: Sheet, i: int) -> float | None:
     """How far the stereotype leads, in nats; None where there is no such number."""
     margins = sheet.judged.margins
     return None if margins is None or not isfinite(margins[i]) else round(float(margins[i]), 3)
-
-
-def _preferred(labels: Sequence[str], scores: Sequence[float]) -> int:
-    """Which option scores best: 0 the stereotype, 1 the anti-stereotype, 2 the unrelated one, 3 none alone."""
-    best = max(scores)
-    first = [label for label, score in zip(labels, scores, strict=True) if score == best]
-    return (PRO, ANTI, OFF).index(first[0]) if len(first) == 1 else 3
 
 
 def _warnings(comparison: Comparison) -> list[str]:

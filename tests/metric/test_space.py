@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from stereoset_dataset import load_stereoset
+from stereoset_dataset import Stereoset
 from stereoset_dataset.upstream import (
     CROWS_PAIRS,
     CROWS_PAIRS_DUTCH,
@@ -23,18 +23,19 @@ FILES = (VALIDATION, CROWS_PAIRS, CROWS_PAIRS_DUTCH, CROWS_PAIRS_FRENCH, CROWS_P
 HOSTILE = "<script>alert(1)</script> \u202eabc "
 
 
-@pytest.fixture
-def app(repository, monkeypatch):
+@pytest.fixture(scope="module")
+def app(repository):
     """The Space's file, imported as a Space does: from within its folder, and here without gradio."""
-    monkeypatch.syspath_prepend(str(repository / "stereoset_metric"))
-    for name in MODULES:
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    spec = importlib.util.spec_from_file_location("space_app", repository / "stereoset_metric" / "app.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    yield module
-    for name in MODULES:
-        sys.modules.pop(name, None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(repository / "stereoset_metric"))
+        for name in MODULES:
+            patch.delitem(sys.modules, name, raising=False)
+        spec = importlib.util.spec_from_file_location("space_app", repository / "stereoset_metric" / "app.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        yield module
+        for name in MODULES:
+            sys.modules.pop(name, None)
 
 
 GOLD = """{"data": {
@@ -92,7 +93,7 @@ def test_the_space_reproduces_a_published_row(app, shared, upstream):
     assert {(task, group): row for task, group, *row in table}["intrasentence", "all"][1:4] == [61.93, 91.11, 69.37]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def gold_labels(app):
     return sys.modules["gold_labels"]
 
@@ -117,21 +118,20 @@ CONFIGS = (
 
 @pytest.mark.parametrize("config", CONFIGS)
 def test_the_spaces_labels_are_the_data_sets(published, app, upstream, config):
-    split = "test" if config.startswith("crows") else "validation"
-    rows = load_stereoset(config, split, data_dir=upstream)
+    builder = Stereoset(config_name=config)
+    first, *_ = builder.config.sources.values()
+    rows = list(builder._examples((upstream / first.location).read_bytes()))  # before they are written as rows
     ours, theirs = (compute_score.flat_references(some) for some in (published(config), rows))
     assert [by_option(*pair) for pair in zip(published(config), ours, strict=True)] == [
-        by_option(*pair) for pair in zip(rows.select_columns("sentences"), theirs, strict=True)
+        by_option(*pair) for pair in zip(rows, theirs, strict=True)
     ]
 
 
-def by_option(row, reference):
-    """A reference, its options in the order of their ids, its labels by name."""
-    sentences = row["sentences"]
-    ids = sentences["id"] if isinstance(sentences, dict) else [option["id"] for option in sentences]
-    names = [one if isinstance(one, str) else compute_score.LABELS[one] for one in reference["gold_label"]]
+def by_option(example, reference):
+    """A reference, its options in the order of their ids."""
+    ids = [option["id"] for option in example["sentences"]]
     fields = [reference[name] for name in ("target", "bias_type")]
-    return [*fields, reference.get("direction"), sorted(zip(ids, names, strict=True))]
+    return [*fields, reference.get("direction"), sorted(zip(ids, reference["gold_label"], strict=True))]
 
 
 def test_a_translation_is_judged_by_its_language_and_pooled(app, published, shared):
@@ -201,6 +201,7 @@ def refusal(html):
 
 def test_the_page_says_every_failure_in_a_sentence(app, gold_labels, tmp_path, monkeypatch):
     path = tmp_path / "predictions.json"
+    gold_labels._contexts.cache_clear()  # what other tests have downloaded
 
     def of(data):
         path.write_bytes(data)

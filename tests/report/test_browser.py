@@ -13,8 +13,9 @@ import pytest
 pytestmark = pytest.mark.thorough
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: make test-browser")
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-if not (CHROMIUM and DRIVER):
-    pytest.skip("chromium and chromedriver are not installed: make test-browser says how", allow_module_level=True)
+pytestmark = pytest.mark.skipif(
+    not (CHROMIUM and DRIVER), reason="chromium or chromedriver is not installed: make test-browser says how"
+)
 
 from selenium.webdriver.common.by import By  # noqa: E402
 

@@ -5,6 +5,7 @@ import io
 import json
 import re
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -192,6 +193,21 @@ def test_different_questions_are_named_above_the_table(stereoset, make_run, othe
     (line,) = [line for line in printed.partition("\nScores\n")[0].splitlines() if line.startswith("DIFF")]
     assert line.startswith("DIFFERENT QUESTIONS: b and a, ")
     assert words in line
+
+
+def test_a_table_names_different_questions_below_its_differences(stereoset, make_run):
+    other = make_run("b", seed=1, methods={"intersentence": "joint"}, preset="multilingual")
+    printed = stereoset("table", make_run("a"), "--compare", other)
+    assert [line for line in printed.splitlines() if line.startswith("DIFF")] == [
+        "DIFFERENT QUESTIONS: intersentence: method causal conditional / causal joint; preset none / multilingual.",
+    ]
+
+
+def test_without_differences_the_numbers_and_questions_are_the_same(make_run):
+    models = [Named(name, read_saved(make_run(name, limit=limit))) for name, limit in (("a", None), ("b", 3))]
+    found, plain = (compare(models, Manner(by=BY, differences=wanted)) for wanted in (True, False))
+    assert [replace(entry, against=None) for entry in found.entries] == plain.entries != found.entries
+    assert found.questions == plain.questions
 
 
 def test_margins_of_different_methods_are_not_subtracted(make_run):
