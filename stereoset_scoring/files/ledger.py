@@ -4,7 +4,8 @@ Every process writes one file of its own, so nothing depends on how many there a
 
     <check sum> {"of": <digest of an identity>, "rows": [[key of a row, [values in nats, …]], …]}
 
-one batch of one config, whole or not at all; the first lines spell out the identities. A line that is torn or changed
+one batch of one config, whole or not at all; when a part of a config is done, a line with "part" and "done" says what
+came of it, and the first lines spell out the identities. A line that is torn or changed
 fails its check sum, and its rows are computed again. Files of other names are nobody's business, and of what
 has such a name only what holds a line of this kind is ever removed.
 """
@@ -31,6 +32,7 @@ Identity = Mapping[str, Any]  # ready for JSON
 Record = Mapping[str, Any]  # what a line holds
 Key = str | int  # of a row, by which it is known in any run of the same thing
 Rows = dict[Key, list[float]]  # a row's values in nats
+Parts = dict[tuple[int, int], Any]  # what came of the examples from the first number to the second, ready for JSON
 
 
 class Ledger:
@@ -42,11 +44,13 @@ class Ledger:
 
     Attributes:
         damaged: how many lines `read` had to leave out.
+        done: what `read` found of parts that are done: {config: {(start, stop): what came of it}}.
     """
 
     def __init__(self, folder: str | Path, identities: Mapping[str, Identity]):
         self.folder = Path(folder)
         self.damaged = 0
+        self.done: dict[str, Parts] = {config: {} for config in identities}
         self._identities = {config: {"config": config, **identity} for config, identity in identities.items()}
         self._configs = {_digest(identity): config for config, identity in self._identities.items()}
         self._digests = {config: digest for digest, config in self._configs.items()}
@@ -63,19 +67,25 @@ class Ledger:
         self.damaged = 0
         records = list(chain.from_iterable(map(self._records, self._files())))
         batches = [record for record in records if "rows" in record]
-        self._check_is_ours(batches, {record["of"]: record["identity"] for record in records if "identity" in record})
+        parts = [record for record in records if "part" in record]
+        self._check_is_ours(
+            [*batches, *parts], {record["of"]: record["identity"] for record in records if "identity" in record}
+        )
         found: dict[str, Rows] = {config: {} for config in self._identities}
         for batch in batches:
             rows = found[self._configs[batch["of"]]]
             for key, values in batch["rows"]:
                 rows.setdefault(key, values)
+        for one in parts:
+            start, stop = one["part"]
+            self.done[self._configs[one["of"]]][start, stop] = one["done"]
         return found
 
     def _check_is_ours(self, batches: Sequence[Record], described: Mapping[str, Identity]) -> None:
         """See that what was recorded is of this run.
 
         Args:
-            batches: the records of rows.
+            batches: the records of rows and parts.
             described: {digest: the identity that it is of}.
         """
         digests = (batch["of"] for batch in batches)
@@ -104,8 +114,19 @@ class Ledger:
         Raises:
             OSError: if they cannot be written; what was recorded before stays.
         """
+        self._add({"of": self._digests[config], "rows": sorted(values.items())})
+
+    def add_done(self, config: str, part: tuple[int, int], done: Any) -> None:
+        """Record what came of a part of a config, ready for JSON; its rows need not be looked at again.
+
+        Raises:
+            OSError: as `add`.
+        """
+        self._add({"of": self._digests[config], "part": part, "done": done})
+
+    def _add(self, record: Record) -> None:
         try:
-            self._write({"of": self._digests[config], "rows": sorted(values.items())})
+            self._write(record)
             if not 0 <= time.monotonic() - self._synced < SYNC:
                 self._sync()
         except OSError as error:

@@ -30,6 +30,17 @@ class Done(NamedTuple):
     counts: dict[str, int]
     observed: dict[str, list[float]]
 
+    @property
+    def as_json(self) -> list[Any]:
+        """All of it but the portion, ready for JSON."""
+        return [self.scores, list(self.left_out.items()), self.counts, self.observed]
+
+    @classmethod
+    def from_json(cls, portion: Portion, content: Sequence[Any]) -> "Done":
+        """What came of a portion, of its `as_json`, written and read."""
+        scores, left_out, counts, observed = content
+        return cls(portion, scores, dict(left_out), counts, observed)
+
 
 def done_with(
     portion: Portion,

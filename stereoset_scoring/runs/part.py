@@ -60,6 +60,7 @@ class Part:
         self._asked, self._team, self._plan, self._folder, self._listener = asked, team, plan, folder, listener
         self._ledger = Ledger(folder / PROGRESS, plan.identities)
         self._known: Mapping[str, Known] = self._ledger.read()
+        self._known_done: Mapping[str, Mapping[Any, Any]] = self._ledger.done
         finished = self._find_finished() if team.is_main else None
         self._finished = team.gather(finished)[0]
 
@@ -94,8 +95,9 @@ class Part:
     def _go_on(self) -> None:
         """Start from what earlier runs have computed; from now on the ledger takes more."""
         count = sum(map(len, self._known.values()))
-        known = self._known if self._team.state.is_local_main_process else {}
-        self._known = _joined(self._team.gather(known))  # also: nobody writes while another one reads
+        found = (self._known, self._known_done) if self._team.state.is_local_main_process else ({}, {})
+        shares = self._team.gather(found)  # also: nobody writes while another one reads
+        self._known, self._known_done = (_joined(some) for some in zip(*shares, strict=True))
         self._ledger.open()
         if count and self._team.is_main:
             self._listener.note(f"Going on: {count} rows were computed before.")
@@ -113,8 +115,18 @@ class Part:
             yield Counter(self._plan.portions, tell)
 
     def _done(self, counter: Counter, portion: Portion) -> Done:
+        """What comes of a portion, or came of it in an earlier run."""
+        part = portion.start, portion.stop
+        content = self._known_done[portion.config].get(part)
+        if content is not None:
+            done = Done.from_json(portion, content)
+            if self._asked.output.keep_going or not done.left_out:
+                counter.within(portion, 0)
+                return done
         with self._plan.scorer.as_tried():
-            return self._read(counter, portion)
+            done = self._read(counter, portion)
+        self._ledger.add_done(portion.config, part, done.as_json)
+        return done
 
     def _read(self, counter: Counter, portion: Portion) -> Done:
         """Plan a portion, and compute what is not known of it."""
@@ -166,9 +178,9 @@ class Part:
         return ", ".join(parts) or None
 
 
-def _joined(shares: Sequence[Mapping[str, Known]]) -> dict[str, Known]:
-    """What all processes know of each data set; where two know the same row, what the first of them knows."""
-    joined: dict[str, Known] = {}
+def _joined(shares: Sequence[Mapping[str, Mapping[Any, Any]]]) -> dict[str, Mapping[Any, Any]]:
+    """What all processes know of each data set; where two know the same, what the first of them knows."""
+    joined: dict[str, Mapping[Any, Any]] = {}
     for share in reversed(shares):
         for config, known in share.items():
             joined[config] = {**joined.get(config, {}), **known}

@@ -53,6 +53,22 @@ def test_what_is_written_is_read_to_the_last_bit_and_the_first_to_say_a_row_hold
         assert repr(sorted(read(folder).items())) == repr(sorted(expected.items()))
 
 
+def test_what_came_of_a_part_is_read_to_the_last_bit_unless_its_line_is_torn(tmp_path):
+    ledger, done = make(tmp_path), [[[0.1 + 0.2, -5e-324], None], [[1, "why"]], {"forward_rows": 3}, {}]
+    ledger.open()
+    ledger.add_done("intrasentence", (0, 2), done)
+    ledger.add_done("intrasentence", (2, 3), done)
+    ledger.close()
+    (path,) = tmp_path.iterdir()
+    path.write_bytes(path.read_bytes()[:-5])
+    again = make(tmp_path)
+    again.read()
+    assert repr(again.done["intrasentence"]) == repr({(0, 2): done})
+    assert again.damaged == 1
+    with pytest.raises(ValueError, match="is the progress of another run"):
+        make(tmp_path, weights="b" * 64).read()
+
+
 @settings(deadline=None)
 @given(data=st.data(), batches=st.lists(ROWS.filter(bool), min_size=1, max_size=4))
 def test_a_file_that_ends_anywhere_gives_its_whole_lines(data, batches):

@@ -331,6 +331,18 @@ def test_what_was_computed_is_not_computed_again(half_done, options, undisturbed
     )
 
 
+def test_portions_that_are_done_are_not_even_planned_again(half_done, options, undisturbed, score_here, monkeypatch):
+    planned, plan_part = [], Scorer.plan_part
+    monkeypatch.setattr(
+        Scorer, "plan_part", lambda self, portion, *more: planned.append(portion) or plan_part(self, portion, *more)
+    )
+    score_here(*options, "--output-dir", half_done)
+    assert planned[0].start > 0
+    assert scores_of(half_done) == scores_of(undisturbed)
+    records = [json.loads((folder / "run.json").read_text())["tasks"] for folder in (half_done, undisturbed)]
+    assert records[0] == records[1]
+
+
 @pytest.mark.parametrize("place", ["file/output", "/proc/output"])
 def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_computed(options, score_here, tmp_path, place):
     (tmp_path / "file").touch()
