@@ -7,6 +7,8 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
+from stereoset_scoring.questions.configs import CONTEXT_TASKS
+from stereoset_scoring.sample import load_sample
 from stereoset_scoring.scorer import Scorer
 
 FILES = ("scores.json", "results.json")
@@ -26,9 +28,14 @@ def revisions(sample_model, tmp_path):
 
 @pytest.fixture
 def tokenized(monkeypatch):
-    """The rows that were made into recipes, a list for each time."""
-    made, recipes = [], Scorer._recipes
-    monkeypatch.setattr(Scorer, "_recipes", lambda self, rows: made.append(len(rows)) or recipes(self, rows))
+    """The ids of the examples whose portions were planned anew."""
+    made, plan_part = [], Scorer.plan_part
+
+    def planning(self, portion, rows, leave_out, like):
+        made.extend(row["id"] for row in rows if like is None)
+        return plan_part(self, portion, rows, leave_out, like)
+
+    monkeypatch.setattr(Scorer, "plan_part", planning)
     return made
 
 
@@ -37,8 +44,7 @@ def test_each_revision_gives_the_files_of_its_own_run_and_the_text_is_tokenized_
 ):
     both = ["--sample", "--model", revisions, "--revisions", "step1", "step2", "--output-dir", tmp_path / "both"]
     printed = score_here(*both)
-    planned = [count for count in tokenized if count > 1]
-    assert len(planned) == 2  # a job for each task
+    assert len(tokenized) == len(set(tokenized)) == sum(len(load_sample(task)) for task in CONTEXT_TASKS)
     for step in ("step1", "step2"):
         score_here("--sample", "--model", revisions / step, "--output-dir", tmp_path / step)
         for name in FILES:
@@ -72,7 +78,7 @@ def test_another_tokenizer_is_asked_anew(score_here, revisions, tmp_path, tokeni
     file.write_text(json.dumps(tokenizer))
     words = ["--sample", "--tasks", "intrasentence", "--model", revisions, "--revisions", "step1", "step2"]
     score_here(*words, "--output-dir", tmp_path / "run")
-    assert len([count for count in tokenized if count > 1]) == 2
+    assert len(tokenized) == 2 * len(load_sample("intrasentence"))
 
 
 @pytest.mark.parametrize(
