@@ -18,7 +18,7 @@ FEW = 2**12  # logits at a time, fewer than a batch has
 
 
 def check(folder, task, **options):
-    """Compare for one data set, and see that nothing is computed twice or in vain."""
+    """Compare for one data set, and see that the parts are packed and projected as the whole is."""
     rows, tokenizer = load_sample(task), AutoTokenizer.from_pretrained(folder)
     whole = AutoModelForCausalLM.from_pretrained(folder)
     parts = AutoModelForCausalLM.from_pretrained(folder, distributed_config=DistributedConfig(tp_plan="auto"))
