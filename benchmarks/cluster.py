@@ -212,7 +212,7 @@ def cluster_table(recorded, seeds):
         lines.append(
             [
                 *(f"{number:,}" for number in asked[1:]),
-                f"{recorded.least(count, rate) / gpus:.2g}",
+                f"{recorded.least(count, rate) / gpus:.3g}",
                 *(spread(efficiencies(*asked, case, seeds, how), 0) for case in cases for how in (dealt, shared)),
                 f"{middle(whole_runs(*asked, seeds)):.0f}",
                 spread(whole_runs(*asked, seeds, lost=True), 0),
