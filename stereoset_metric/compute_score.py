@@ -197,13 +197,20 @@ def judge_all(predictions: Any, references: Any, ties: str = "strict") -> list[J
     if not references:
         raise Refusal("There is no example to judge: give predictions and references.")
     judgements = [
-        judge(scores, reference, ties, f"Example {i}{_target_of(reference)}")
+        _judged(i, scores, reference, ties)
         for i, (scores, reference) in enumerate(zip(predictions, references, strict=True))
     ]
     kinds = [judgement.related is None for judgement in judgements]
     if any(kinds) and not all(kinds):
         raise Refusal(f"Example {kinds.index(True)} has no unrelated option and others have one: judge them apart.")
     return judgements
+
+
+def _judged(number: int, scores: Any, reference: Any, ties: str) -> Judgement:
+    try:
+        return judge(scores, reference, ties)
+    except Refusal:  # said again, with its name, which takes as long to write as the rest
+        return judge(scores, reference, ties, f"Example {number}{_target_of(reference)}")
 
 
 def judge(scores: Any, reference: Any, ties: str = "strict", name: str = "The example") -> Judgement:
@@ -546,6 +553,8 @@ def _in_order(values: Any) -> list[Any] | None:
 
 def _plain(value: Any) -> Any:
     """Python's own value of what may be the scalar of an array or tensor."""
+    if value is None or type(value) in (str, int):
+        return value
     return value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
 
 
@@ -561,6 +570,8 @@ def _label(label: Any, name: str) -> str:
 
 def _number(score: Any, name: str) -> float:
     """A score as a float; infinite ones are values, anything that is not a number is none."""
+    if type(score) is float and not math.isnan(score):  # as nearly all are
+        return score
     plain = _plain(score)
     try:
         number = float(plain) if isinstance(plain, Real | Decimal) and not isinstance(plain, bool) else math.nan

@@ -8,7 +8,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
+from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
 from stereoset_cli.main import COMMANDS
 from stereoset_cli.methods import page
@@ -17,6 +17,7 @@ from tests.completions import Completions, serving
 
 # What a newcomer's machine has and this one lacks: a hub to name models on, and a cluster.
 STAND_INS = {"bert-base-cased": "bert", "gpt2": "gpt2"}
+LARGE = "meta-llama/Llama-3.1-405B"
 SERVED = "http://localhost:8000/v1"
 COMMAND = "bin/stereoset"
 INSTALLED = "#!{}\nimport sys\nfrom stereoset_cli.main import main\nsys.exit(main())\n"  # as pip writes it
@@ -49,6 +50,14 @@ def make_chat_model(folder):
     GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), n_embd=16, n_layer=1, n_head=1)).save_pretrained(folder)
 
 
+def make_large_model(folder):
+    """A tiny model of an architecture whose tensors can be parallel."""
+    build_model(folder)
+    sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+    vocab_size = len(AutoTokenizer.from_pretrained(folder))
+    LlamaForCausalLM(LlamaConfig(vocab_size=vocab_size, **sizes)).save_pretrained(folder)
+
+
 @pytest.fixture(scope="module")
 def newcomer(repository, shared, warm_python, tmp_path_factory):
     """Runs commands in a folder with the checkout's scripts, a mirror, and models under their names.
@@ -62,6 +71,7 @@ def newcomer(repository, shared, warm_python, tmp_path_factory):
     for name, model in STAND_INS.items():
         (folder / name).symlink_to(shared / "oracles" / "models" / model)
     make_chat_model(folder / "chat-model")
+    make_large_model(folder / LARGE)
     (folder / "published.json").write_text(PUBLISHED)
     (folder / "bin").mkdir()
     (folder / COMMAND).write_text(INSTALLED.format(sys.executable))
@@ -69,6 +79,7 @@ def newcomer(repository, shared, warm_python, tmp_path_factory):
     sentences = "This is document {0}. It is about the number {0}. That is all of it."
     (folder / "corpus.txt").write_text("\n\n".join(map(sentences.format, range(50))), encoding="utf-8")
     env = warm_python.environment | {
+        "CUDA_VISIBLE_DEVICES": "",
         "PATH": f"{folder / 'bin'}:{os.path.dirname(sys.executable)}:{os.environ['PATH']}",
     }
 
@@ -117,7 +128,7 @@ def limited(command, address=""):
 
 
 @pytest.mark.thorough
-def test_every_snippet_runs(repository, newcomer):
+def test_every_snippet_runs(repository, newcomer, torchrun):
     for _, code in blocks(repository, "bash"):
         for command in filter(lambda line: "train_next_sentence.py" in line, code.splitlines()):
             _, *words = shlex.split(command)
@@ -128,7 +139,8 @@ def test_every_snippet_runs(repository, newcomer):
     printed = ""
     for snippet in snippets:
         (newcomer.folder / "snippet.py").write_text(snippet, encoding="utf-8")
-        printed += newcomer.run_warm("snippet.py")
+        launcher = torchrun(2)[1:] if snippet.startswith("# torchrun") else []
+        printed += newcomer.run_warm(*launcher, "snippet.py")
     assert re.search(r"^2 \{'ss': [\d.]+, 'lms': [\d.]+, 'icat': [\d.]+\}$", printed, re.M)
 
 

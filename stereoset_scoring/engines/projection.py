@@ -6,10 +6,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch.nn import Linear
+from torch.nn import Linear, Parameter
 
 from stereoset_scoring.engines.base import Inputs
-from stereoset_scoring.engines.sharded import is_sharded
+from stereoset_scoring.engines.sharded import is_fully_sharded
 
 LOGITS = 2**25  # at a time: 128 MiB in float32, and more than enough to keep a device busy
 
@@ -106,9 +106,10 @@ def _first_logits(model: Model, inputs: Inputs, where: Where, count: int) -> tup
 
 def is_plain(projection: torch.nn.Module | None) -> bool:
     """Whether a projection is a matrix on the CPU, maybe with a bias, and nothing else that looks at it."""
-    hooked = projection is None or any(map(len, (projection._forward_hooks, projection._forward_pre_hooks)))
-    on_cpu = type(projection) is Linear and projection.weight.device.type == "cpu"
-    return on_cpu and not hooked and not torch.is_autocast_enabled("cpu")
+    if type(projection) is not Linear or type(projection.weight) is not Parameter or "forward" in vars(projection):
+        return False
+    hooked = any(map(len, (projection._forward_hooks, projection._forward_pre_hooks)))
+    return projection.weight.device.type == "cpu" and not hooked and not torch.is_autocast_enabled("cpu")
 
 
 def _projected_into(room: torch.Tensor, projection: Linear, states: torch.Tensor) -> torch.Tensor:
@@ -143,7 +144,7 @@ def told(model: Model, inputs: Inputs, count: int) -> tuple[torch.Tensor | None,
     Returns:
         (hidden states (B, T, H), logits (count, V) of the first row's first tokens, whether the output is that of the
         projection, to the bit). It is not where logits are scaled, capped or given a bias afterwards, or computed in
-        another way, nor where the projection lies in parts on several processes. (None, None, False) where the
+        another way, nor where the projection may lack its weights without the model. (None, None, False) where the
         projection cannot be told anything.
     """
     seen: list[torch.Tensor] = []
@@ -159,7 +160,7 @@ def told(model: Model, inputs: Inputs, count: int) -> tuple[torch.Tensor | None,
         logits = logits_of(model(**inputs))
     if not done or logits.dim() != 2:
         return None, None, False
-    ends = not is_sharded(model) and torch.equal(logits, given[0].to(logits.dtype))
+    ends = not is_fully_sharded(model) and torch.equal(logits, given[0].to(logits.dtype))
     return seen[0], logits[:count], ends
 
 

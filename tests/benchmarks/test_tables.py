@@ -58,6 +58,6 @@ def test_tables_are_put_between_their_marks(benchmarks, tmp_path):
         page.write_between(path, "<!-- b -->", "")
 
 
-@pytest.mark.parametrize("module", ["run", "profile_scoring"])
+@pytest.mark.parametrize("module", ["run", "profile_scoring", "cluster"])
 def test_the_page_has_a_place_for_every_table(repository, benchmarks, module):
     assert f"\n{benchmarks(module).MARK}\n" in (repository / "benchmarks" / "README.md").read_text(encoding="utf-8")

@@ -4,27 +4,48 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from stereoset_scoring.engines.sharded import is_sharded
 from stereoset_scoring.reading import score_everywhere
 
-SCRIPT = Path(__file__).with_name("two_processes.py")
+HERE = Path(__file__).parent
 
 
 @pytest.fixture
-def launch(torchrun, warm_python):
-    """launch(folders): the script on two processes of this machine's CPU."""
+def agree(torchrun, warm_python):
+    """agree(script, folders): that two processes of this machine's CPU do, by a script."""
 
-    def run(*folders):
-        return warm_python.run([*torchrun(2), SCRIPT, *folders])
+    def run(script, *folders):
+        env = warm_python.environment | {"CUDA_VISIBLE_DEVICES": ""}
+        done = warm_python.run([*torchrun(2), HERE / script, *folders], env=env)
+        assert done.returncode == 0, done.stderr[-3000:]
+        # Their lines may run together.
+        assert sorted(re.findall(r"process (\d) of 2 agrees", done.stdout)) == ["0", "1"]
 
     return run
 
 
 @pytest.mark.thorough
-def test_two_processes_give_the_scores_of_one_and_each_has_them_all(launch, folder):
-    done = launch(str(folder("bert")), str(folder("gpt2")))
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert sorted(re.findall(r"process (\d) of 2 agrees", done.stdout)) == ["0", "1"]  # their lines may run together
+def test_two_processes_give_the_scores_of_one_and_each_has_them_all(agree, folder):
+    agree("two_processes.py", folder("bert"), folder("gpt2"))
+
+
+@pytest.mark.thorough
+def test_two_processes_that_hold_parts_of_each_tensor_give_the_scores_of_the_whole_model(agree, folder, tmp_path):
+    tied = tmp_path / "tied"
+    model = AutoModelForCausalLM.from_pretrained(folder("llama"), tie_word_embeddings=True)
+    model.save_pretrained(tied)
+    AutoTokenizer.from_pretrained(folder("llama")).save_pretrained(tied)
+    agree("tensor_parallel.py", folder("llama"), tied)
+
+
+def test_a_model_whose_plain_tensors_are_parts_is_known_by_its_word():
+    parts, whole = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)
+    parts.tp_size = 2
+    assert is_sharded(parts)
+    assert not is_sharded(whole)
 
 
 def test_one_process_is_enough_for_score_everywhere(scorer_of, intrasentence):
