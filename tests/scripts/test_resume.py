@@ -353,10 +353,10 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_computed(
 def test_a_full_disk_ends_the_run_in_a_sentence_and_room_lets_it_go_on(
     options, undisturbed, score_here, tmp_path, monkeypatch
 ):
-    add, left = Ledger._write, iter(range(12))
+    add, left = Ledger._write, iter(range(11))
 
     def write_until_full(self, line):
-        if next(left, None) is None:
+        if "rows" in line and next(left, None) is None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         add(self, line)
 
