@@ -107,25 +107,27 @@ class _Handler(BaseHTTPRequestHandler):
                 ours.left -= 1
                 fault = "dead" if ours.left < 0 else fault
         try:
-            self._answer(ours, body, fault)
+            answer = self._answer(ours, body, fault)
         finally:
-            with ours.lock:
+            with ours.lock:  # before the answer is out, after which its reader may already ask again
                 ours.running -= 1
-
-    def _answer(self, ours, body, fault):
-        if ours.key and self.headers.get("Authorization") != f"Bearer {ours.key}":
-            self._send(401, {"error": f"wrong key {self.headers.get('Authorization')}"})
-        elif fault in ("cut", "dead"):
+        if answer is None:
             self.close_connection = True
             self.connection.close()
-        elif fault == "half":
-            self._send(200, ours.complete(body), cut=True)
-        elif fault:
-            self._send(fault, {"error": "for a moment"}, {"Retry-After": "0"})
-        elif isinstance(body["prompt"], list) and not ours.takes_ids:
-            self._send(422, {"error": "prompt: text is wanted"})
         else:
-            self._send(200, ours.complete(body))
+            self._send(*answer, cut=fault == "half")
+
+    def _answer(self, ours, body, fault):
+        """(status, content, headers); None where there is none."""
+        if ours.key and self.headers.get("Authorization") != f"Bearer {ours.key}":
+            return 401, {"error": f"wrong key {self.headers.get('Authorization')}"}, ()
+        if fault in ("cut", "dead"):
+            return None
+        if fault and fault != "half":
+            return fault, {"error": "for a moment"}, {"Retry-After": "0"}
+        if fault != "half" and isinstance(body["prompt"], list) and not ours.takes_ids:
+            return 422, {"error": "prompt: text is wanted"}, ()
+        return 200, ours.complete(body), ()
 
     def _send(self, status, content, headers=(), cut=False):
         text = json.dumps(content).encode()
