@@ -8,7 +8,6 @@ tokens a second a GPU reads, and LAUNCH.
 """
 
 import argparse
-import os
 import subprocess
 import sys
 import tempfile
@@ -25,7 +24,7 @@ from dealing import Load, dealt, end_of, left_of, shared
 from examples import load_examples, mirror, texts_of
 from machine import machine
 from page import table, write_between
-from processes import SCORE, prepared, search_path
+from processes import SCORE, environment, prepared
 from rounds import middle, spread
 from shapes import make_causal
 from transformers.utils import logging
@@ -149,9 +148,10 @@ def _planned(scorer, rows, portion):
 def _phases(folder, checkpoint):
     """(seconds to the first portion, seconds of putting together) of a run of all examples."""
     data = ["--sample"] if mirror() is None else ["--data-dir", mirror()]
-    env = os.environ | {"PYTHONPATH": search_path(), "ACCELERATE_USE_CPU": "true", "HF_HUB_OFFLINE": "1"}
     words = ["-c", PHASES, SCORE, "--model", checkpoint, *data, "--output-dir", folder / "scores"]
-    told = subprocess.run([sys.executable, *map(str, words)], env=env, capture_output=True, text=True, check=True)
+    told = subprocess.run(
+        [sys.executable, *map(str, words)], env=environment(), capture_output=True, text=True, check=True
+    )
     line = next(line for line in told.stdout.splitlines() if line.startswith("phases "))
     start_up, ending = map(float, line.split()[1:])
     return start_up, ending

@@ -40,9 +40,7 @@ def run(words, threads=None):
     Raises:
         RuntimeError: if it fails.
     """
-    env = os.environ | {"PYTHONPATH": search_path(), "ACCELERATE_USE_CPU": "true", "HF_HUB_OFFLINE": "1"}
-    if threads:
-        env["OMP_NUM_THREADS"] = str(threads)
+    env = environment(threads)
     start, peaks = time.perf_counter(), {}
     process = subprocess.Popen(
         [sys.executable, *words], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
@@ -54,6 +52,12 @@ def run(words, threads=None):
     if process.returncode:
         raise RuntimeError(f"{' '.join(words)} failed:\n{process.stderr.read()[-2000:]}")
     return Measured(seconds, tuple(sorted(peaks.values())))
+
+
+def environment(threads=None):
+    """What score.py is started in: this checkout, no GPU, no hub; so many threads, where that is given."""
+    given = {} if threads is None else {"OMP_NUM_THREADS": str(threads)}
+    return os.environ | {"PYTHONPATH": search_path(), "ACCELERATE_USE_CPU": "true", "HF_HUB_OFFLINE": "1"} | given
 
 
 def search_path():

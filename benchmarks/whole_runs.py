@@ -1,7 +1,6 @@
 """scripts/score.py on much data and a tiny model, phase by phase: what is left when the forward passes cost nothing."""
 
 import json
-import os
 import subprocess
 import sys
 import threading
@@ -10,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from examples import load_examples, mirror
-from processes import SCORE, search_path, watched
+from processes import SCORE, environment, watched
+
+from stereoset_scoring.questions.examples import gold_labels, options_of
 
 LANGUAGES = ("en", "de", "fr", "es", "tr")
 PROCESSES = (1, 2)
@@ -38,11 +39,6 @@ class Phases:
     end: float
     largest: int
 
-    @property
-    def rate(self):
-        """Examples a second, between the first batch and the last line."""
-        return self.examples / (self.last_line - self.first_batch)
-
 
 def measure_all_languages(folder, checkpoint, processes=PROCESSES):
     """The Phases of all languages and both tasks by each number of processes; of the sample where no mirror is."""
@@ -52,7 +48,7 @@ def measure_all_languages(folder, checkpoint, processes=PROCESSES):
 
 
 def measure_much(folder, checkpoint, factors=GROWTH):
-    """The Phases of English examples, each so many times under other ids, and of going on half-way."""
+    """The Phases of English examples, each so many times under other ids."""
     found = []
     for factor in factors:
         data = ["--data-file", repeated(folder / f"{factor}.json", factor)]
@@ -69,32 +65,21 @@ def repeated(path, factor):
 
 def again(row, number):
     """A row in StereoSet's own layout, its ids with a number behind them."""
-    sentences = row["sentences"]
-    options = sentences if isinstance(sentences, list) else as_options(sentences)
     return {
         **{name: row[name] for name in ("target", "bias_type", "context")},
         "id": f"{row['id']}-{number}",
-        "sentences": [{**option, "id": f"{option['id']}-{number}", "labels": []} for option in options],
+        "sentences": [
+            {"id": f"{option['id']}-{number}", "sentence": option["sentence"], "gold_label": label, "labels": []}
+            for option, label in zip(options_of(row), gold_labels(row), strict=True)
+        ],
     }
-
-
-def as_options(columns):
-    """A mapping of columns as a list of mappings, gold labels by name."""
-    names = ("anti-stereotype", "stereotype", "unrelated")
-    kept = zip(columns["id"], columns["sentence"], columns["gold_label"], strict=True)
-    return [
-        {"id": i, "sentence": text, "gold_label": label if isinstance(label, str) else names[label]}
-        for i, text, label in kept
-    ]
 
 
 def run_in_phases(folder, checkpoint, data, processes):
     """The Phases of one run."""
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(processes)]
     words = [*(launcher if processes > 1 else ()), SCORE, "--model", checkpoint, *data, "--output-dir", folder]
-    env = os.environ | {"PYTHONPATH": search_path(), "ACCELERATE_USE_CPU": "true", "HF_HUB_OFFLINE": "1"}
-    if processes > 1:
-        env["OMP_NUM_THREADS"] = "1"
+    env = environment(threads=1 if processes > 1 else None)
     start, times, peaks = time.perf_counter(), [], {}
     process = subprocess.Popen(
         [sys.executable, *map(str, words)], env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

@@ -256,18 +256,17 @@ class Scorer:
         words = type(hub), hub.backend_tokenizer.to_str(), hub.special_tokens_map, config
         return self.max_tokens, tuple(methods), sha256(repr(words).encode()).hexdigest()
 
-    def plan(self, dataset: Rows, like: Job | None = None) -> Job:
+    def plan(self, dataset: Rows) -> Job:
         """The Job that scores a data set: what is read, in which batches.
 
         Args:
             dataset: as in `score`.
-            like: the Job of the same data by a scorer that `asks` the same; None to ask anew.
 
         Raises:
             Refusal: as `score`.
         """
         with garbage.kept():
-            return self._job_of(self._recipes(dataset) if like is None else like.recipes, dataset)
+            return self._job_of(self._recipes(dataset), dataset)
 
     def _job_of(self, recipes: list[list[Recipe]], dataset: Rows) -> Job:
         """The Job of the recipes of some rows."""
@@ -289,16 +288,17 @@ class Scorer:
         return replace(recipe, rows=tuple(row.whole if len(row.whole.ids) <= most else row for row, most in rows))
 
     @staticmethod
-    def _texts(rows: Iterable[Mapping[str, Any]], method: Callable[[str], Method]) -> Iterator[tuple[str, bool]]:
-        """The texts of some rows that will be tokenized: for their scores, and to count what is unknown of each option.
+    def _texts(examples: Iterable[Example | Refusal], method: Callable[[str], Method]) -> Iterator[tuple[str, bool]]:
+        """The texts of some examples that will be tokenized: for scores, and to count what is unknown of each option.
 
         Args:
-            rows: of data sets.
+            examples: those that are none, refusals, have no texts.
             method: gives the method that scores a task.
         """
-        for row in rows:
+        for example in examples:
+            if isinstance(example, Refusal):
+                continue
             with suppress(Refusal):
-                example = read_example(row)
                 yield from method(example.task).texts(example)
                 for option in example.options:
                     yield option.sentence, False
@@ -385,10 +385,12 @@ class Scorer:
         recipes: list[list[Recipe]] = []
         refused: dict[int, str] = {}
         method = cache(self.method)
-        self.source.tokenizer.read_ahead(self._texts(rows, method))
-        for i, row in enumerate(rows):
+        examples = list(map(_example_or_refusal, rows))
+        self.source.tokenizer.read_ahead(self._texts(examples, method))
+        for i, example in enumerate(examples):
             try:
-                example = read_example(row)
+                if isinstance(example, Refusal):
+                    raise example
                 recipes.append(self._recipes_of(example, method(example.task)))
             except Refusal as reason:
                 if not (leave_out or isinstance(reason, MissingAttribute)):
@@ -396,9 +398,9 @@ class Scorer:
                 refused[i] = str(reason)
         return recipes, refused
 
-    def plan_all(self, data: Mapping[str, Rows], like: Mapping[str, Job] | None = None) -> dict[str, Job]:
+    def plan_all(self, data: Mapping[str, Rows]) -> dict[str, Job]:
         """The Jobs of several data sets: {name: Job} of {name: rows}; see `plan`."""
-        return {name: self.plan(rows, (like or {}).get(name)) for name, rows in data.items()}
+        return {name: self.plan(rows) for name, rows in data.items()}
 
     @contextmanager
     def as_tried(self) -> Iterator[None]:
@@ -467,6 +469,14 @@ class Scorer:
             loaded = self._head(head)
             self._known_limits[head] = Limits(self.source.name, loaded.longest_input, loaded.longest_decoder)
         return self._known_limits[head]
+
+
+def _example_or_refusal(row: Mapping[str, Any]) -> Example | Refusal:
+    """A row as an Example, or why it is none."""
+    try:
+        return read_example(row)
+    except Refusal as reason:
+        return reason
 
 
 def _shown(engine: Engine) -> dict[str, Any]:

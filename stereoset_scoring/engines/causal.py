@@ -39,9 +39,10 @@ class CausalEngine(LanguageModelEngine):
         """As Engine; rows longer than a sliding window are not packed, and not tried so."""
         if self.longest_pass(groups) > same_up_to(self.model.config):
             return replace(try_causal(self, hardest(groups), packing=False), pads=False)
-        inside = [some for some in map(self._inside_window, groups) if len(some) > 1]
+        kept = list(map(self._inside_window, groups))
+        inside = [some for some in kept if len(some) > 1]
         packing = self.trial.packs and bool(inside)
-        if sum(map(len, map(self._inside_window, groups))) == sum(map(len, groups)):
+        if sum(map(len, kept)) == sum(map(len, groups)):
             return try_causal(self, hardest(groups), packing)
         found = try_causal(self, hardest(groups), packing=False)
         return replace(found, packs=packing and try_causal(self, hardest(inside)).packs)
