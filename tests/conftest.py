@@ -28,20 +28,38 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 LONG = (
     "test_packaging.py",
     "test_readme.py",
+    "test_contributing.py",
     "test_languages.py",
-    "test_architectures.py",
+    "test_placement.py",
+    "test_independent_others.py",
+    "test_independent_seq2seq.py",
+    "test_sweep.py",
     "test_resume.py",
     "test_cache.py",  # prepares all the data
-    "test_oracles.py",
-    "test_independent_masked.py",
-    "test_independent_seq2seq.py",
-    "test_invariance.py",
-    "test_independent_others.py",
-    "test_sweep.py",
-    "test_contributing.py",
+    "test_reproduce.py",
+    "test_browser.py",
+    "test_compare.py",
+    "test_architectures.py",
+    "test_wild_texts.py",
     "test_score.py",
-    "test_placement.py",
+    "test_invariance.py",
+    "test_served.py",
+    "test_independent_masked.py",
+    "test_oracles.py",
+    "test_rows.py",
+    "test_page.py",
 )
+
+
+_WARM = "STEREOSET_TESTS_WARM"  # the folder where a WarmPython is that serves all that pytest-xdist starts
+
+
+def pytest_configure(config):
+    """Where there are several processes, one WarmPython does for all: what it imports takes seconds."""
+    if getattr(config.option, "numprocesses", None) and _WARM not in os.environ:
+        os.environ[_WARM] = tempfile.mkdtemp(prefix="stereoset-warm-")
+        warm = WarmPython(_one_thread_each(), os.environ[_WARM])
+        config.add_cleanup(warm.stop)
 
 
 def pytest_collection_modifyitems(items):
@@ -100,25 +118,34 @@ def torchrun(free_port):
     return words
 
 
+def _one_thread_each():
+    return os.environ | {"ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(REPOSITORY)}
+
+
 @pytest.fixture(scope="session")
-def one_thread_each(repository):
+def one_thread_each():
     """The environment of processes that share this machine's CPU."""
-    return os.environ | {"ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(repository)}
+    return _one_thread_each()
 
 
 @pytest.fixture(scope="session")
 def warm_python(one_thread_each, tmp_path_factory):
     """A WarmPython: starts Pythons that need not import what takes seconds; its caches are this session's."""
-    warm = WarmPython(one_thread_each, tmp_path_factory.mktemp("warm"))
+    shared = os.environ.get(_WARM)
+    warm = WarmPython(one_thread_each, shared or tmp_path_factory.mktemp("warm"), server=not shared)
     yield warm
     warm.stop()
 
 
 @pytest.fixture(scope="session")
-def sample_model(tmp_path_factory):
+def sample_model():
     """The folder of the sample's model, which takes seconds to build; not to be changed."""
+    from filelock import FileLock
+
     from stereoset_scoring.sample import build_model
 
-    folder = tmp_path_factory.mktemp("sample-model")
-    build_model(folder)
+    folder = Path(_CACHE, "sample-model")
+    with FileLock(f"{folder}.lock"):
+        if not folder.exists():
+            build_model(folder)
     return folder

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -19,7 +20,8 @@ def _dotted(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imports_of(path: Path, annotations: bool = True) -> set[str]:
+@cache  # many rules ask it of the same files
+def imports_of(path: Path, annotations: bool = True) -> frozenset[str]:
     """All that a file imports anywhere, inside functions too: "torch", "transformers.AutoModel", a module of ours.
 
     Args:
@@ -32,7 +34,7 @@ def imports_of(path: Path, annotations: bool = True) -> set[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             found |= {_one(f"{_origin(node, path)}.{alias.name}") for alias in node.names}
-    return found
+    return frozenset(found)
 
 
 class _Running(ast.NodeTransformer):

@@ -37,16 +37,18 @@ MESSAGE = 1 << 20  # bytes, at most
 
 
 class WarmPython:
-    """Starts the server, and asks it to run programs.
+    """Asks a server to run programs.
 
     Args:
-        environment: of the server; that of programs, unless they are given one.
+        environment: of programs, unless they are given one; of the server, if it is started here.
         folder: where the socket goes.
+        server: whether to start one; else another process has.
     """
 
-    def __init__(self, environment, folder):
+    def __init__(self, environment, folder, server=True):
         self.environment, self.address = environment, str(Path(folder) / "socket")
-        self.server = subprocess.Popen([sys.executable, __file__, self.address], env=environment, stdin=subprocess.PIPE)
+        command = [sys.executable, __file__, self.address]
+        self.server = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE) if server else None
 
     def start(self, words, cwd=None, env=None):
         """A Program, begun."""
@@ -74,15 +76,16 @@ class WarmPython:
             try:
                 connection.connect(self.address)
             except (FileNotFoundError, ConnectionRefusedError):  # it is still importing
-                assert self.server.poll() is None
+                assert not self.server or self.server.poll() is None
                 assert time.monotonic() < deadline
                 time.sleep(0.05)
             else:
                 return connection
 
     def stop(self):
-        """End the server."""
-        self.server.communicate()
+        """End the server that was started here."""
+        if self.server:
+            self.server.communicate()
 
 
 class Program:

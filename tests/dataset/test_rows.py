@@ -124,9 +124,15 @@ def test_a_row_spelled_out(mild, load):
     }
 
 
+@pytest.fixture(scope="module")
+def english(prepared):
+    """{task: {id: row}}, read once."""
+    return {task: {row["id"]: row for row in prepared[task]["validation"]} for task in TASKS}
+
+
 @pytest.mark.parametrize("config", [*TRANSLATED, *PORTUGUESE])
-def test_ids_labels_and_terms_are_the_english_ones_in_every_language(prepared, config):
-    english = {row["id"]: row for row in prepared[config.partition("_")[0]]["validation"]}
+def test_ids_labels_and_terms_are_the_english_ones_in_every_language(prepared, english, config):
+    english = english[config.partition("_")[0]]
     translated = {row["id"]: row for row in prepared[config]["validation"]}
     assert set(translated) <= set(english)
     for row_id, row in translated.items():

@@ -1,6 +1,7 @@
 """Option scores of the released codes on tiny models, in float64: ours must be their logarithms."""
 
 import json
+from functools import cache
 from math import exp
 
 import pytest
@@ -10,6 +11,7 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelFo
 
 from stereoset_metric.compute_score import compute_score
 from stereoset_scoring import load_scorer
+from stereoset_scoring.scorer import Scorer
 
 RELATIVE = 1e-9
 # T5's layer norm and softmax are computed in float32 whatever the model's dtype.
@@ -97,8 +99,13 @@ def oracle(shared):
     return read
 
 
-def scores_of(folder, rows, **arguments):
-    return load_scorer(folder, dtype="float64", device="cpu", **arguments).score(rows)
+@cache  # loading a tiny model and trying it out take longer than its scores
+def source_of(folder):
+    return load_scorer(folder, dtype="float64", device="cpu").source
+
+
+def scores_of(folder, rows, preset=None, method=None, max_tokens=None, **options):
+    return Scorer(source_of(folder), method, preset, options, max_tokens).score(rows)
 
 
 def assert_equal(scores, expected, file, relative):

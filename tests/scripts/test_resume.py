@@ -227,15 +227,21 @@ def test_told_to_keep_going_the_example_is_listed_and_the_result_is_partial(
     assert record["tasks"]["intrasentence"]["examples"] == len(found["intrasentence"]) // 3
 
 
+@pytest.fixture(scope="module")
+def stopped(options, warm_python, tmp_path_factory):
+    """The output folder of a run that stopped half-way; not to be changed."""
+    folder = tmp_path_factory.mktemp("stopped")
+    environment = warm_python.environment | {"FAILING": "3"}
+    run = warm_python.run([sys.executable, FAULTY, *options, "--output-dir", folder], env=environment)
+    assert run.returncode == 1, run.stderr
+    assert batches_on_disk(folder) > 0
+    return folder
+
+
 @pytest.fixture
-def half_done(score_here, options, tmp_path, broken, monkeypatch):
-    """The output folder of a run that stopped half-way."""
-    with monkeypatch.context() as context:
-        broken(context, 3)
-        with pytest.raises(SystemExit):
-            score_here(*options, "--output-dir", tmp_path / "runs")
-    assert batches_on_disk(tmp_path / "runs") > 0
-    return tmp_path / "runs"
+def half_done(stopped, tmp_path):
+    """A copy of it."""
+    return shutil.copytree(stopped, tmp_path / "runs")
 
 
 @pytest.fixture
