@@ -3,6 +3,7 @@
 import json
 from copy import deepcopy
 from functools import cache
+from itertools import product
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from tokenizers import models
 from transformers import AutoModelForCausalLM, TextGenerationPipeline
 
 from stereoset_scoring import load_scorer
+from tests.crossing import crossed
 
 CLOSE = {"float64": 1e-10, "float32": 1e-4}  # in nats
 CLOSE_T5 = 1e-4  # its layer norm and softmax are computed in float32 whatever the model's dtype
@@ -35,10 +37,6 @@ INTERSENTENCE = [
 def scorer_of(scorer_of_one):
     """Nothing here changes a model."""
     return scorer_of_one
-
-
-def each(table):
-    return pytest.mark.parametrize("case", table.values(), ids=table.keys())
 
 
 def steps(tokenizer, context, filler, text, placeholder, pasted):
@@ -158,12 +156,14 @@ SENTINELS = {"t5": "<extra_id_0>", "mt5": "▁<extra_id_0>"}
 both = pytest.mark.parametrize(("name", "sentinel"), SENTINELS.items())
 
 
-@both
-@pytest.mark.parametrize("first", ["sentinel", "greedy"])
-@pytest.mark.parametrize("text", ["ids", "pasted"])
-@each(INTRASENTENCE)
+READ = [
+    (*one, first, text) for one, first, text in product(SENTINELS.items(), ("sentinel", "greedy"), ("ids", "pasted"))
+]
+
+
+@pytest.mark.parametrize(("name", "sentinel", "first", "text", "case"), crossed(READ, INTRASENTENCE))
 def test_span_likelihood_is_its_definition(scorer_of, model_of, tokenizer_of, row, name, sentinel, first, text, case):
-    model, tokenizer, (context, fillers) = model_of(name, "seq2seq"), tokenizer_of(name), case
+    model, tokenizer, (context, fillers) = model_of(name, "seq2seq"), tokenizer_of(name), INTRASENTENCE[case]
     number, expected = tokenizer.convert_tokens_to_ids(sentinel), []
     for filler in fillers:
         logs = []
@@ -220,10 +220,12 @@ def label_by_hand(model, encoder, label):
     return sum(at[i, token] for i, token in enumerate(label))
 
 
-@both
-@pytest.mark.parametrize("before", ["label", "greedy"])
-@pytest.mark.parametrize("prefix", [None, "does it follow: "])
-@pytest.mark.parametrize("lengths", [(2, 2), (2, 1)])
+ANSWERED = product(((2, 2), (2, 1)), ("label", "greedy"), (None, "does it follow: "))
+
+
+@pytest.mark.parametrize(
+    ("name", "sentinel", "lengths", "before", "prefix"), crossed(SENTINELS.items(), ANSWERED), ids=str
+)
 def test_text_to_text_next_sentence_is_its_definition(
     model_of, labels_of, row, name, sentinel, before, prefix, lengths
 ):
