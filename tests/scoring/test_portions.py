@@ -29,8 +29,8 @@ def test_portions_hold_every_example_once_in_order(sizes, max_tokens):
     ("sizes", "max_tokens", "first", "last"),
     [
         # all of StereoSet on a CPU and on a GPU: large ones while much is left, small ones in the end
-        ({"intrasentence": 2106, "intersentence": 2123}, 2048, 256, 32),
-        ({"intrasentence": 2106, "intersentence": 2123}, 16384, 528, 128),
+        ({"intrasentence": 2106, "intersentence": 2123}, 2048, 512, 32),
+        ({"intrasentence": 2106, "intersentence": 2123}, 16384, 528, 64),
         ({"intrasentence": 200}, 2048, 32, 8),  # few examples: shared by several processes all the same
         ({"intrasentence": 3}, 1, 1, 1),
     ],
