@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from stereoset_scoring.planning.rows import Input, Recipe, Row
 from stereoset_scoring.planning.units import Unit
@@ -133,6 +133,18 @@ class Job:
             raise RuntimeError(f"{len(lost)} of {len(self.rows)} rows came back without values, first row {first}.")
 
 
+class Questions(NamedTuple):
+    """What some rows of a data set ask of a model, whichever it is.
+
+    Attributes:
+        recipes: of those that are scored.
+        refused: why the others are left out: {index: the reason}.
+    """
+
+    recipes: list[list[Recipe]]
+    refused: dict[int, str]
+
+
 class Planned(NamedTuple):
     """What comes of some rows of a data set.
 
@@ -146,7 +158,7 @@ class Planned(NamedTuple):
 
 
 def _key(row: Row) -> str:
-    asked = (*row.input, row.reads)
+    asked: Any = (*row.input, row.reads)
     return hashlib.sha256(marshal.dumps(asked, PLAIN)).hexdigest()[:KEY]
 
 
