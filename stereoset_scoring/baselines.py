@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any, NoReturn, Protocol
 
 from stereoset_scoring.files.predictions import option_ids, read_predictions
-from stereoset_scoring.planning.job import Job, Planned
+from stereoset_scoring.planning.job import Job, Planned, Questions
 from stereoset_scoring.planning.portions import Portion
 from stereoset_scoring.planning.rows import Recipe, Values
 from stereoset_scoring.planning.units import Unit
@@ -197,6 +197,7 @@ class Baseline:
     preset: str | None = None
     max_tokens: int | None = None
     costs: Mapping[str, int] = MappingProxyType({})
+    computes_elsewhere = False
 
     def __init__(self, rule: Rule, name: str):
         self.rule, self.source = rule, NoModel(name)
@@ -244,15 +245,19 @@ class Baseline:
             self._recipes[config] = list(map(_known_already, scores))
         return {config: Job(self._recipes[config], [], []) for config in data}
 
+    def questions(self, portion: Portion, rows: Sequence[Mapping[str, Any]], leave_out: bool = False) -> Questions:
+        """What nobody reads."""
+        return Questions(self._recipes[portion.config][portion.start : portion.stop], {})
+
     def plan_part(
         self,
         portion: Portion,
         rows: Sequence[Mapping[str, Any]],
         leave_out: bool = False,
-        like: Planned | None = None,
+        questions: Questions | None = None,
     ) -> Planned:
         """The part of its config's Job, now that this is known; none is refused."""
-        return Planned(Job(self._recipes[portion.config][portion.start : portion.stop], [], []), {})
+        return Planned(Job((questions or self.questions(portion, rows)).recipes, [], []), {})
 
     def as_tried(self) -> AbstractContextManager[None]:
         """There is nothing to try."""

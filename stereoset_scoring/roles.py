@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from stereoset_scoring.planning.job import Job, Planned
+from stereoset_scoring.planning.job import Job, Planned, Questions
 from stereoset_scoring.planning.portions import Portion
 from stereoset_scoring.planning.rows import Row, Values
 from stereoset_scoring.planning.units import Unit
@@ -148,6 +148,7 @@ class Scores(Protocol):
         preset: the bundle of options that is asked for.
         max_tokens: how many tokens a batch holds, where there are any.
         costs: what was asked of servers so far, by this process; nothing where there are none.
+        computes_elsewhere: whether this process's own cores are idle while the model computes.
     """
 
     @property
@@ -158,6 +159,8 @@ class Scores(Protocol):
     def max_tokens(self) -> int | None: ...
     @property
     def costs(self) -> Mapping[str, int]: ...
+    @property
+    def computes_elsewhere(self) -> bool: ...
 
     def method(self, task: str) -> Named:
         """What scores a task."""
@@ -174,16 +177,19 @@ class Scores(Protocol):
     def try_out(self, data: Mapping[str, Rows]) -> dict[str, Job]:
         """See on a few examples of each data set that the model is what it promises; their Jobs, {name: Job}."""
 
+    def questions(self, portion: Portion, rows: Sequence[Mapping[str, Any]], leave_out: bool = False) -> Questions:
+        """What the rows of a portion ask; the model is not asked, so that any thread may see to it."""
+
     def plan_part(
         self,
         portion: Portion,
         rows: Sequence[Mapping[str, Any]],
         leave_out: bool = False,
-        like: Planned | None = None,
+        questions: Questions | None = None,
     ) -> Planned:
         """What is read of the rows of a portion of what was tried out, and why others are left out.
 
-        leave_out: whether all are that cannot be scored; like: what came of them with a scorer that asks the same.
+        leave_out: whether all are that cannot be scored; questions: theirs, where they are known.
         """
 
     def as_tried(self) -> AbstractContextManager[None]:

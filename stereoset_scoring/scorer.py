@@ -22,7 +22,7 @@ from stereoset_scoring.methods.registry import (
     heads_of,
     preset_named,
 )
-from stereoset_scoring.planning.job import Job, Planned
+from stereoset_scoring.planning.job import Job, Planned, Questions
 from stereoset_scoring.planning.lengths import Limits, fitted
 from stereoset_scoring.planning.plan import make_job
 from stereoset_scoring.planning.portions import Portion
@@ -343,45 +343,61 @@ class Scorer:
         return {name: self._try_out_on(rows) for name, rows in data.items()}
 
     def _try_out_on(self, rows: Rows) -> Job:
-        job, _ = self._planned([rows[i] for i in telling(rows)], leave_out=True)
-        return job if job.recipes else self._planned(list(rows), leave_out=True).job
+        some = [rows[i] for i in telling(rows)]
+        job, _ = self._planned(some, self._questions(some, leave_out=True))
+        return job if job.recipes else self._planned(rows, self._questions(rows, leave_out=True)).job
+
+    @property
+    def computes_elsewhere(self) -> bool:
+        """Whether this process's own cores are idle while the model computes: it is on a GPU, or behind a server."""
+        return str(self.source.device).partition(":")[0] != "cpu"
+
+    def questions(self, portion: Portion, rows: Sequence[Mapping[str, Any]], leave_out: bool = False) -> Questions:
+        """What some rows of a data set ask, and which of them are left out; the model is not asked.
+
+        Those are always left out of which it cannot be told what stands at BLANK, where the method asks that: no mend
+        is asked of anybody, for they are so in the published data.
+
+        Args:
+            portion, rows, leave_out: as `plan_part`.
+
+        Raises:
+            Refusal: if a row cannot be scored, and is not left out.
+        """
+        return self._questions(rows, leave_out)
 
     def plan_part(
         self,
         portion: Portion,
         rows: Sequence[Mapping[str, Any]],
         leave_out: bool = False,
-        like: Planned | None = None,
+        questions: Questions | None = None,
     ) -> Planned:
         """What is read of some rows of a data set, and which of them are left out.
-
-        Those are always left out of which it cannot be told what stands at BLANK, where the method asks that: no mend
-        is asked of anybody, for they are so in the published data.
 
         Args:
             portion: which rows they are; any will do, for none depends on the others.
             rows: they themselves.
             leave_out: whether all rows are left out that cannot be scored for what they hold.
-            like: what came of the same rows with a scorer that `asks` the same; None to ask anew.
+            questions: theirs, of this scorer or of one that `asks` the same; None to find them out.
 
         Raises:
-            Refusal: if a row cannot be scored, and is not left out.
+            Refusal: as `questions`.
         """
-        return self._planned(rows, leave_out, like)
+        return self._planned(rows, self._questions(rows, leave_out) if questions is None else questions)
 
-    def _planned(
-        self, rows: Sequence[Mapping[str, Any]], leave_out: bool = False, like: Planned | None = None
-    ) -> Planned:
+    def _planned(self, rows: Rows, questions: Questions) -> Planned:
+        """What is read of rows that ask so."""
         with garbage.kept():
-            found = self._recipes_or_why(rows, leave_out) if like is None else (like.job.recipes, like.refused)
-            recipes, refused = found
-            kept = [row for i, row in enumerate(rows) if i not in refused]
-            return Planned(self._job_of(recipes, kept), refused)
+            kept = [row for i, row in enumerate(rows) if i not in questions.refused]
+            return Planned(self._job_of(questions.recipes, kept), questions.refused)
 
-    def _recipes_or_why(
-        self, rows: Sequence[Mapping[str, Any]], leave_out: bool
-    ) -> tuple[list[list[Recipe]], dict[int, str]]:
-        """(the recipes of the rows that are not refused, {index of one that is: why}); see `plan_part`."""
+    def _questions(self, rows: Rows, leave_out: bool) -> Questions:
+        """What rows of one task or of several ask; see `questions`."""
+        with garbage.kept():
+            return self._recipes_or_why(rows, leave_out)
+
+    def _recipes_or_why(self, rows: Rows, leave_out: bool) -> Questions:
         recipes: list[list[Recipe]] = []
         refused: dict[int, str] = {}
         method = cache(self.method)
@@ -396,7 +412,7 @@ class Scorer:
                 if not (leave_out or isinstance(reason, MissingAttribute)):
                     raise
                 refused[i] = str(reason)
-        return recipes, refused
+        return Questions(recipes, refused)
 
     def plan_all(self, data: Mapping[str, Rows]) -> dict[str, Job]:
         """The Jobs of several data sets: {name: Job} of {name: rows}; see `plan`."""

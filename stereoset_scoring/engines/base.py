@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import chain, islice
 from types import MappingProxyType
 from typing import Any
 
@@ -14,6 +13,7 @@ from stereoset_scoring.engines.budget import Budget, free_memory, tokens_that_fi
 from stereoset_scoring.engines.devices import input_device
 from stereoset_scoring.engines.first_calls import make_first_calls
 from stereoset_scoring.engines.padding import pad
+from stereoset_scoring.engines.reads import Reads, reads_of
 from stereoset_scoring.engines.sharded import is_sharded
 from stereoset_scoring.engines.trials import Trial, length_of, may_change_between, must_compute
 from stereoset_scoring.planning.rows import Row
@@ -21,7 +21,7 @@ from stereoset_scoring.planning.units import Unit
 from stereoset_scoring.refusal import Refusal
 
 Groups = Sequence[Sequence[Row]]  # the rows of each example
-Place = tuple[int, int]  # (row, position)
+Places = torch.Tensor | Sequence[tuple[int, int]]  # (N, 2): (row, position) of each
 Inputs = dict[str, Any]  # of a transformers model
 
 CACHED = 2**20  # logits, which a core's own cache holds in float32
@@ -167,34 +167,29 @@ class Engine(ABC):
 
     @torch.no_grad()  # not inference_mode: what a model in training caches must stay fit for a backward pass
     def _log_probs(self, rows: Sequence[Row]) -> list[list[float]]:
-        places, reads = places_and_reads(rows)
-        return self._read(self.logits(rows, places), places, reads, rows[0].among)
+        reads = reads_of(rows)
+        return self._read(self.logits(rows, reads.places), reads, rows[0].among)
 
     @staticmethod
-    def _read(chunks, places, reads, among=None):
+    def _read(chunks: Iterable[torch.Tensor], reads: Reads, among: Sequence[int] | None = None) -> list[list[float]]:
         """ln P, in nats, of what is read of each row.
 
         Args:
             chunks: the logits at the N places, in order, as tensors (n, V) of which no two need be there at once.
-            places: the N places.
-            reads: of each row, what is read: [(place, token), …].
+            reads: what is read there.
             among: the tokens that share the probability; None for the whole vocabulary.
         """
-        index = {place: n for n, place in enumerate(places)}
-        at = torch.tensor([index[place] for place, _ in chain.from_iterable(reads)])  # (R,)
-        tokens = torch.tensor([token for _, token in chain.from_iterable(reads)])  # (R,)
-        values = torch.empty(len(at), dtype=torch.float64)
+        values = torch.empty(len(reads.at), dtype=torch.float64)
         first = 0  # place of the chunk at hand
         for logits in chunks:
-            here = (first <= at) & (at < first + len(logits))  # (R,): what is read in this chunk
-            where, what = (at[here] - first).to(logits.device), tokens[here].to(logits.device)
+            here = (first <= reads.at) & (reads.at < first + len(logits))  # (R,): what is read in this chunk
+            where, what = (reads.at[here] - first).to(logits.device), reads.tokens[here].to(logits.device)
             values[here] = _log_probs_of(logits, where, what, among).to(values)
             first += len(logits)
-        in_order = iter(values.tolist())
-        return [list(islice(in_order, len(of_row))) for of_row in reads]
+        return reads.by_row(values)
 
     @abstractmethod
-    def logits(self, rows: Sequence[Row], places: Sequence[Place]) -> Iterable[torch.Tensor]:
+    def logits(self, rows: Sequence[Row], places: Places) -> Iterable[torch.Tensor]:
         """The outputs at N places, in chunks (n, V)."""
 
     def inputs(self, rows: Sequence[Row]) -> Inputs:
@@ -208,17 +203,6 @@ class Engine(ABC):
         if "use_cache" in self.accepts:
             inputs["use_cache"] = False
         return inputs
-
-
-def places_and_reads(rows: Sequence[Row]) -> tuple[list[Place], list[list[tuple[Place, int]]]]:
-    """(the places (row, position) at which anything is read, of each row what is read: [(place, token), …])."""
-    reads = [_reads_of(row, b) for b, row in enumerate(rows)]
-    return sorted({place for of_row in reads for place, _ in of_row}), reads
-
-
-def _reads_of(row: Row, number: int) -> list[tuple[Place, int]]:
-    """[(place, token), …] of the row of that number in a batch."""
-    return [((number, position), token) for position, token in row.reads]
 
 
 def widened(tensor: torch.Tensor) -> torch.Tensor:

@@ -8,6 +8,7 @@ import torch
 from stereoset_scoring.engines.base import Groups, Inputs
 from stereoset_scoring.engines.language_model import LanguageModelEngine
 from stereoset_scoring.engines.padding import pad, visibility
+from stereoset_scoring.engines.reads import reads_in_trees
 from stereoset_scoring.engines.trials import (
     Trial,
     hardest,
@@ -65,20 +66,17 @@ class CausalEngine(LanguageModelEngine):
 
     @torch.no_grad()
     def _log_probs_of_packs(self, units: Sequence[Unit]) -> list[list[float]]:
-        packs, reads = [unit.pack for unit in units if unit.pack is not None], []
-        for b, (unit, tree) in enumerate(zip(units, packs, strict=True)):
-            for row, path in zip(unit.rows, tree.paths, strict=True):
-                reads.append([((b, path[position]), token) for position, token in row.reads])
-        places = sorted({place for of_row in reads for place, _ in of_row})
-        numbers, nodes = torch.tensor(places).unbind(1)  # (N,), (N,)
-        return self._read(self._projected(self.packed_inputs(packs), (numbers, nodes)), places, reads)
+        reads = reads_in_trees(units)
+        numbers, nodes = reads.places.unbind(1)  # (N,), (N,)
+        inputs = self.packed_inputs([unit.pack for unit in units if unit.pack is not None])
+        return self._read(self._projected(inputs, (numbers, nodes)), reads)
 
     def packed_inputs(self, packs: Sequence[Pack]) -> Inputs:
         """The model's inputs for a batch of trees: ids, positions, and who sees whom."""
         device, dtype = self.device, self.model.dtype
         visible = visibility(packs).to(device)  # (B, T, T)
-        mask = torch.zeros(visible.shape, dtype=dtype, device=device)
-        mask.masked_fill_(~visible, torch.finfo(dtype).min)
+        hidden = torch.tensor(torch.finfo(dtype).min, dtype=dtype, device=device)
+        mask = torch.where(visible, torch.zeros_like(hidden), hidden)
         return {
             "input_ids": pad([tree.ids for tree in packs], self.pad_token_id, device),  # (B, T)
             "position_ids": pad([tree.positions for tree in packs], 0, device),  # (B, T)

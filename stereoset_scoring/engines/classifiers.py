@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from stereoset_scoring.engines.base import Inputs, Place, widened
+from stereoset_scoring.engines.base import Inputs, Places, widened
 from stereoset_scoring.engines.bidirectional import BidirectionalEngine
 from stereoset_scoring.planning.rows import Row
 from stereoset_scoring.refusal import Refusal
@@ -19,7 +19,7 @@ class NextSentenceEngine(BidirectionalEngine):
         """The outputs of the head (B, 2), in float32 or more."""
         return widened(self._outputs(inputs))
 
-    def logits(self, rows: Sequence[Row], places: Sequence[Place]) -> Iterable[torch.Tensor]:
+    def logits(self, rows: Sequence[Row], places: Places) -> Iterable[torch.Tensor]:
         """The outputs of the head in one chunk (B, 2)."""
         return [self._outputs(self.inputs(rows))]
 
@@ -39,7 +39,7 @@ class SentimentEngine(NextSentenceEngine):
         super().__init__(model, *options)
         self._negative = negative_class(model.config.id2label)
 
-    def logits(self, rows: Sequence[Row], places: Sequence[Place]) -> Iterable[torch.Tensor]:
+    def logits(self, rows: Sequence[Row], places: Places) -> Iterable[torch.Tensor]:
         """The outputs of the classifier in one chunk (B, C), turned such that the negative class is class 0."""
         (logits,) = super().logits(rows, places)
         return [logits.roll(-self._negative, -1)]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import torch
 
-from stereoset_scoring.engines.base import Engine, Inputs, Place, widened
+from stereoset_scoring.engines.base import Engine, Inputs, Places, widened
 from stereoset_scoring.engines.projection import (
     LOGITS,
     Where,
@@ -39,7 +39,7 @@ class LanguageModelEngine(Engine, ABC):
     def _places_at_once(self) -> int:
         return max(1, LOGITS // self.model.config.get_text_config().vocab_size)
 
-    def logits(self, rows: Sequence[Row], places: Sequence[Place]) -> Iterable[torch.Tensor]:
+    def logits(self, rows: Sequence[Row], places: Places) -> Iterable[torch.Tensor]:
         """As Engine; the vocabulary is projected at the places and nowhere else."""
         return self._projected(self.inputs(rows), self.where(rows, places))
 
@@ -95,7 +95,7 @@ class LanguageModelEngine(Engine, ABC):
         same = alike(widened(found), logits)
         return widened(hidden), same, same and ends
 
-    def where(self, rows: Sequence[Row], places: Sequence[Place]) -> Where:
+    def where(self, rows: Sequence[Row], places: Places) -> Where:
         """The places as index tensors (N,), (N,) into the model's output."""
-        numbers, positions = torch.tensor(places).unbind(1)
+        numbers, positions = torch.as_tensor(places).unbind(1)
         return numbers, positions + self.trial.virtual

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import torch
 
-from stereoset_scoring.engines.base import Groups, Inputs, Place
+from stereoset_scoring.engines.base import Groups, Inputs, Places
 from stereoset_scoring.engines.bidirectional import BidirectionalEngine
 from stereoset_scoring.engines.language_model import LanguageModelEngine, Where
 from stereoset_scoring.planning.rows import Row
@@ -31,9 +31,10 @@ class PermutationEngine(BidirectionalEngine, LanguageModelEngine):
             inputs["perm_mask"] = mapping[:, None].expand(batch, length, length)  # nobody sees what is asked for
         return inputs
 
-    def where(self, rows: Sequence[Row], places: Sequence[Place]) -> Where:
+    def where(self, rows: Sequence[Row], places: Places) -> Where:
         """The places; a queried row has one output."""
-        return super().where(rows, [(row, 0) for row, _ in places] if rows[0].query else places)
+        numbers, positions = super().where(rows, places)
+        return numbers, torch.zeros_like(positions) if rows[0].query else positions
 
 
 def _read_at_masks(rows: Sequence[Row]) -> list[Row]:

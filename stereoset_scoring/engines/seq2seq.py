@@ -6,9 +6,10 @@ from typing import Any
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from stereoset_scoring.engines.base import Groups, Inputs, places_and_reads
+from stereoset_scoring.engines.base import Groups, Inputs
 from stereoset_scoring.engines.language_model import LanguageModelEngine
 from stereoset_scoring.engines.padding import pad
+from stereoset_scoring.engines.reads import reads_of
 from stereoset_scoring.engines.sharing import DECODER, ENCODER, Sharing, decoder_of, tried_sharing
 from stereoset_scoring.engines.trials import Trial, length_of, lone_states
 from stereoset_scoring.planning.batching import in_passes
@@ -56,9 +57,9 @@ class Seq2SeqEngine(LanguageModelEngine):
         found: dict[int, list[float]] = {}
         for indices in self._passes([(row.decoder_tokens, len(row.ids)) for row in rows]):
             some = [rows[i] for i in indices]
-            places, reads = places_and_reads(some)
-            chunks = self._projected(self._decoding(some, encoded), self.where(some, places))
-            found.update(zip(indices, self._read(chunks, places, reads, some[0].among), strict=True))
+            reads = reads_of(some)
+            chunks = self._projected(self._decoding(some, encoded), self.where(some, reads.places))
+            found.update(zip(indices, self._read(chunks, reads, some[0].among), strict=True))
         return [found[i] for i in range(len(rows))]
 
     def inputs(self, rows: Sequence[Row]) -> Inputs:

@@ -1,17 +1,19 @@
 """A job: what one run computes, and how its readings become scores. `stereoset_scoring.planning.plan` makes it."""
 
 import hashlib
+import marshal
 from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from stereoset_scoring.planning.rows import Input, Recipe, Row
 from stereoset_scoring.planning.units import Unit
 
 KEY = 20  # digits, such that no two of a billion rows are likely to share them
+PLAIN = 2  # the version of marshal in which equal values are equal bytes, and which takes a third of the time of repr
 
 Found = Mapping[Input, Mapping[tuple[int, int], float]]  # a row's input -> (position, token) -> ln P
 
@@ -131,6 +133,18 @@ class Job:
             raise RuntimeError(f"{len(lost)} of {len(self.rows)} rows came back without values, first row {first}.")
 
 
+class Questions(NamedTuple):
+    """What some rows of a data set ask of a model, whichever it is.
+
+    Attributes:
+        recipes: of those that are scored.
+        refused: why the others are left out: {index: the reason}.
+    """
+
+    recipes: list[list[Recipe]]
+    refused: dict[int, str]
+
+
 class Planned(NamedTuple):
     """What comes of some rows of a data set.
 
@@ -144,8 +158,8 @@ class Planned(NamedTuple):
 
 
 def _key(row: Row) -> str:
-    asked = (*row.input, row.reads)
-    return hashlib.sha256(repr(asked).encode()).hexdigest()[:KEY]
+    asked: Any = (*row.input, row.reads)
+    return hashlib.sha256(marshal.dumps(asked, PLAIN)).hexdigest()[:KEY]
 
 
 def _score(recipe: Recipe, found: Found) -> float:

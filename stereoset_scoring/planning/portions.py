@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-OF_BUDGET = 8  # tokens of a batch for every example of a portion: a few batches, of rows of similar length
+OF_BUDGET = 4  # tokens of a batch for every example of a portion: some batches, each of rows of similar length
 MOST = 1024  # examples, whatever the budget
 TAPER = 8  # the last portions are this part of what is left, so that nobody waits long for the last one,
-LEAST = 1 / 8  # but no smaller than this part of the largest
+LEAST = 1 / 16  # but no smaller than this part of the largest
 
 
 class Portion(NamedTuple):

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
 from typing import Any, NamedTuple
 
-from stereoset_scoring.planning.job import Planned
+from stereoset_scoring.planning.job import Job
 from stereoset_scoring.planning.portions import Portion
-from stereoset_scoring.questions.tokens import Tokenizer
 from stereoset_scoring.reading import Unreadable
 from stereoset_scoring.roles import Rows
-from stereoset_scoring.runs.record import counts_of, unknown_tokens
+from stereoset_scoring.runs.plan import Posed
+from stereoset_scoring.runs.record import TokenCounts, counts_of
 
 
 class Done(NamedTuple):
@@ -44,33 +44,31 @@ class Done(NamedTuple):
 
 def done_with(
     portion: Portion,
-    rows: Sequence[Mapping[str, Any]],
-    planned: Planned,
+    posed: Posed,
+    job: Job,
     values: Mapping[int, Sequence[float]],
     failures: Mapping[int, str],
-    tokenizer: Tokenizer | None,
 ) -> Done:
     """What came of a portion.
 
     Args:
         portion: which one.
-        rows: its rows.
-        planned: what was read of them.
+        posed: what it asks.
+        job: what was read of it.
         values: {index of a row of the job: its values}.
         failures: {index of one that cannot be read: why}.
-        tokenizer: the model's; None where no text became tokens.
     """
-    job, refused = planned
-    unscored, places = job.unscored(failures), [i for i in range(len(rows)) if i not in refused]
-    scores: list[list[float] | None] = [None] * len(rows)
+    refused, unscored = posed.questions.refused, job.unscored(failures)
+    places = [i for i in range(portion.size) if i not in refused]
+    scores: list[list[float] | None] = [None] * portion.size
     for i, of_row in zip(places, job.scores(values, unscored), strict=True):
         scores[i] = of_row
-    kept = [row for row, of_row in zip(rows, scores, strict=True) if of_row is not None]
+    kept = [texts for texts, of_row in zip(posed.texts, scores, strict=True) if of_row is not None]
     return Done(
         portion,
         scores,
         refused | {places[i]: why for i, why in unscored.items()},
-        counts_of(job) | unknown_tokens(kept, tokenizer),
+        counts_of(job) | TokenCounts(*map(sum, zip(*kept, strict=True)))._asdict(),
         job.observed(values, unscored),
     )
 

@@ -4,20 +4,20 @@ import collections
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from stereoset_scoring.files.ledger import Ledger
 from stereoset_scoring.planning.portions import Portion
+from stereoset_scoring.processes.ahead import prepared_ahead
 from stereoset_scoring.processes.team import Team
 from stereoset_scoring.reading import read_rest
 from stereoset_scoring.runs.asked import Asked
 from stereoset_scoring.runs.counting import Counter
 from stereoset_scoring.runs.done import Done, Whole, done_with
 from stereoset_scoring.runs.outcome import Judge, Outcome, find_finished, save
-from stereoset_scoring.runs.plan import Plan
+from stereoset_scoring.runs.plan import Plan, Posed
 from stereoset_scoring.runs.record import task_record
 
 Known = Mapping[Any, Sequence[float]]  # key of a row -> its values in nats
@@ -86,7 +86,7 @@ class Part:
     def _compute(self, judge: Judge) -> Outcome | None:
         self._go_on()
         with self._plan.scorer.evaluating(self._plan.heads), self._counting() as counter:
-            mine = list(map(partial(self._done, counter), self._team.deal(self._plan.portions)))
+            mine = [self._done(counter, *dealt) for dealt in self._dealt()]
             counter.done()
         costs = _together(self._team.gather(dict(self._plan.scorer.costs)))
         done = chain.from_iterable(self._team.gather(mine))
@@ -114,39 +114,51 @@ class Part:
         with telling as tell:
             yield Counter(self._plan.portions, tell)
 
-    def _done(self, counter: Counter, portion: Portion) -> Done:
-        """What comes of a portion, or came of it in an earlier run."""
-        part = portion.start, portion.stop
-        content = self._known_done[portion.config].get(part)
+    def _dealt(self) -> Iterator[tuple[Portion, Done | Posed]]:
+        """The portions that fall to this process, each with what came of it before, or with what it asks."""
+        portions = self._team.deal(self._plan.portions)
+        if self._plan.scorer.computes_elsewhere:
+            return prepared_ahead(portions, self._found_or_posed)
+        return ((portion, self._found_or_posed(portion)) for portion in portions)
+
+    def _found_or_posed(self, portion: Portion) -> Done | Posed:
+        """What came of a portion in an earlier run; what it asks, where that is nothing."""
+        content = self._known_done[portion.config].get((portion.start, portion.stop))
         if content is not None:
             done = Done.from_json(portion, content)
             if self._asked.output.keep_going or not done.left_out:
-                counter.within(portion, 0)
                 return done
+        return self._plan.pose(portion, self._asked.output.keep_going)
+
+    def _done(self, counter: Counter, portion: Portion, found: Done | Posed) -> Done:
+        """What comes of a portion, or came of it before."""
+        if isinstance(found, Done):
+            counter.within(portion, 0)
+            return found
         with self._plan.scorer.as_tried():
-            done = self._read(counter, portion)
-        self._ledger.add_done(portion.config, part, done.as_json)
+            done = self._read(counter, portion, found)
+        self._ledger.add_done(portion.config, (portion.start, portion.stop), done.as_json)
         return done
 
-    def _read(self, counter: Counter, portion: Portion) -> Done:
+    def _read(self, counter: Counter, portion: Portion, posed: Posed) -> Done:
         """Plan a portion, and compute what is not known of it."""
         going_on = self._asked.output.keep_going
-        rows, planned = self._plan.of_portion(portion, going_on)
-        keys, known = planned.job.keys, self._known[portion.config]
+        job, _ = self._plan.scorer.plan_part(portion, posed.rows, going_on, posed.questions)
+        keys, known = job.keys, self._known[portion.config]
 
         def keep(values: Known) -> None:
             self._ledger.add(portion.config, {keys[i]: of_row for i, of_row in values.items()})
 
         values, failures = read_rest(
             self._plan.scorer,
-            planned.job,
+            job,
             {i: known[key] for i, key in enumerate(keys) if key in known},
             counter.within(portion, len(keys)),
             keep,
             going_on,
             self._team.look_round,
         )
-        return done_with(portion, rows, planned, values, failures, self._plan.scorer.source.tokenizer)
+        return done_with(portion, posed, job, values, failures)
 
     def _put_together(self, done: Iterable[Done], costs: Mapping[str, int], judge: Judge) -> Outcome:
         """What came of all portions, written."""

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
-from stereoset_scoring.planning.job import Job, Planned
+from stereoset_scoring.planning.job import Job, Questions
 from stereoset_scoring.planning.portions import Portion, in_portions
 from stereoset_scoring.processes.team import Team
 from stereoset_scoring.questions.configs import asked_as
@@ -15,9 +15,24 @@ from stereoset_scoring.questions.examples import read_example
 from stereoset_scoring.refusal import Refusal
 from stereoset_scoring.roles import Named, Rows, Scores
 from stereoset_scoring.runs.asked import Asked
-from stereoset_scoring.runs.record import beginning_record, identity, model_record, versions
+from stereoset_scoring.runs.record import TokenCounts, beginning_record, identity, model_record, tokens_of, versions
 
-Questions = tuple[Any, dict[Portion, Planned]]  # what they depend on, and they, as far as they were planned here
+
+class Posed(NamedTuple):
+    """A portion whose questions are known.
+
+    Attributes:
+        rows: its rows.
+        questions: what they ask.
+        texts: what the options of each row hold, see `tokens_of`.
+    """
+
+    rows: list[Mapping[str, Any]]
+    questions: Questions
+    texts: list[TokenCounts]
+
+
+Known = tuple[Any, dict[Portion, Posed]]  # what questions depend on, and those that were posed here
 
 
 @dataclass(frozen=True)
@@ -32,7 +47,7 @@ class Plan:
         fallbacks: why that is not the usual one, in words; None where it is.
         unscored: why a data set is left out as a whole.
         record: of the run, as far as it is known.
-        questions: those of the revision before, where they are the same, and this one's own.
+        known: what the revision before asked, where that is the same, and this one itself.
     """
 
     scorer: Scores
@@ -42,7 +57,7 @@ class Plan:
     fallbacks: dict[str, str | None]
     unscored: dict[str, str]
     record: dict[str, Any]
-    questions: Questions | None = None
+    known: Known | None = None
 
     @property
     def heads(self) -> list[str]:
@@ -63,15 +78,17 @@ class Plan:
             for config, rows in self.data.items()
         }
 
-    def of_portion(self, portion: Portion, leave_out: bool) -> tuple[list[Mapping[str, Any]], Planned]:
-        """(the rows of a portion, what is read of them); see `Scores.plan_part`."""
-        data = self.data[portion.config]
+    def pose(self, portion: Portion, leave_out: bool) -> Posed:
+        """What a portion asks; see `Scores.questions`."""
+        if self.known and portion in self.known[1]:
+            return self.known[1][portion]
+        data, tokenizer = self.data[portion.config], self.scorer.source.tokenizer
         rows = [data[i] for i in range(portion.start, portion.stop)]
-        known = self.questions[1] if self.questions else {}
-        planned = self.scorer.plan_part(portion, rows, leave_out, known.get(portion))
-        if self.questions:
-            known[portion] = planned
-        return rows, planned
+        questions = self.scorer.questions(portion, rows, leave_out)
+        posed = Posed(rows, questions, [tokens_of(row, tokenizer) for row in rows])
+        if self.known:
+            self.known[1][portion] = posed
+        return posed
 
     def leaves_out(self, found: Mapping[str, Mapping[str, str]]) -> bool:
         """Whether nothing is left out, as a record says it, {config: {id: why}}, but what always is."""
@@ -80,20 +97,18 @@ class Plan:
     def _are_left_out(self, config: str, found: Mapping[str, str]) -> bool:
         rows = [row for row in self.data[config] if row["id"] in found]
         try:
-            _, refused = self.scorer.plan_part(Portion(config, 0, len(rows)), rows)
+            _, refused = self.scorer.questions(Portion(config, 0, len(rows)), rows)
         except Refusal:
             return False
         return len(refused) == len(found)
 
 
-def make_plan(
-    asked: Asked, team: Team, scorer: Scores, data: Mapping[str, Rows], before: Questions | None = None
-) -> Plan:
+def make_plan(asked: Asked, team: Team, scorer: Scores, data: Mapping[str, Rows], before: Known | None = None) -> Plan:
     """The Plan of a scorer for some data, {config: rows}.
 
     Args:
         asked, team, scorer, data: of the run.
-        before: the questions of the plan of the revision before; (None, {}) for the first, None where there is one.
+        before: what the revision before asked; (None, {}) for the first one, None where there is no other.
 
     Raises:
         Refusal: if it cannot be scored.
@@ -106,7 +121,7 @@ def make_plan(
     methods = {config: scorer.method(asked_as(config)) for config in data}
     fallbacks = {config: scorer.fallback(asked_as(config)) for config in data}
     record = _describe(asked, team, scorer, heads_of(probes), methods) | {"unscored": unscored}
-    return Plan(scorer, data, probes, methods, fallbacks, unscored, record, _questions(scorer, data, before))
+    return Plan(scorer, data, probes, methods, fallbacks, unscored, record, _known(scorer, data, before))
 
 
 def check_examples(data: Mapping[str, Rows]) -> None:
@@ -125,8 +140,8 @@ def heads_of(probes: Mapping[str, Job]) -> list[str]:
     return list(dict.fromkeys(head for job in probes.values() for head in job.heads))
 
 
-def _questions(scorer: Scores, data: Mapping[str, Rows], before: Questions | None) -> Questions | None:
-    """The questions of the revision before, if they are this one's; None where nobody will ask again."""
+def _known(scorer: Scores, data: Mapping[str, Rows], before: Known | None) -> Known | None:
+    """What the revision before asked, if this one asks the same; None where nobody will ask again."""
     key = scorer.asks(data) if before else None
     if before is None or key is None:
         return None

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from itertools import combinations, starmap
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import stereoset_scoring
 from stereoset_scoring import __version__
@@ -100,12 +100,19 @@ def task_record(
     }
 
 
-def unknown_tokens(rows: Rows, tokenizer: Tokenizer | None) -> dict[str, int]:
-    """How many tokens the options' sentences have, and how many of them stand for anything unknown."""
+class TokenCounts(NamedTuple):
+    """How many tokens texts have, and how many of them stand for anything unknown."""
+
+    text_tokens: int = 0
+    unknown_tokens: int = 0
+
+
+def tokens_of(row: Mapping[str, Any], tokenizer: Tokenizer | None) -> TokenCounts:
+    """The TokenCounts of the sentences of a row's options; None where there is no tokenizer."""
     if tokenizer is None:
-        return {"text_tokens": 0, "unknown_tokens": 0}
-    ids = [token for row in rows for option in options_of(row) for token in tokenizer.encode_bare(option["sentence"])]
-    return {"text_tokens": len(ids), "unknown_tokens": ids.count(tokenizer.hub.unk_token_id)}
+        return TokenCounts()
+    ids = [token for option in options_of(row) for token in tokenizer.encode_bare(option["sentence"])]
+    return TokenCounts(len(ids), ids.count(tokenizer.hub.unk_token_id))
 
 
 def identity(

@@ -14,7 +14,7 @@ from stereoset_scoring.runs.asked import Asked
 from stereoset_scoring.runs.loading import load_scorers
 from stereoset_scoring.runs.outcome import Judge, Outcome
 from stereoset_scoring.runs.part import PROGRESS, Listener, Part
-from stereoset_scoring.runs.plan import Plan, Questions, make_plan
+from stereoset_scoring.runs.plan import Known, Plan, make_plan
 
 
 def run(asked: Asked, load_data: Callable[[], Mapping[str, Rows]], judge: Judge, listener: Listener) -> list[Outcome]:
@@ -58,10 +58,10 @@ def _score(
     with team.first_of_machine_first():
         data = load_data()
     outcomes: list[Outcome] = []
-    before: Questions | None = (None, {}) if asked.model.revisions else None
+    before: Known | None = (None, {}) if asked.model.revisions else None
     for one in asked.each:
         plans = {name: make_plan(one, team, scorer, data, before) for name, scorer in load_scorers(one, team).items()}
-        before = before and next(iter(plans.values())).questions
+        before = before and next(iter(plans.values())).known
         outcomes += _score_planned(one, team, plans, judge, listener)
         del plans  # and with them the weights, before the next ones are loaded
     return outcomes if team.is_main else []

@@ -1,6 +1,7 @@
 """Data in portions: cut by counts alone, dealt to whoever is free, planned and read as if they were one."""
 
 import gc
+from threading import Event
 
 import pytest
 from hypothesis import given, settings
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from stereoset_scoring.planning.portions import MOST, Portion, in_portions
 from stereoset_scoring.planning.probes import telling
 from stereoset_scoring.processes import garbage
+from stereoset_scoring.processes.ahead import prepared_ahead
 from stereoset_scoring.questions.tokens import Tokenizer
 from stereoset_scoring.reading import score_here
 from stereoset_scoring.runs.counting import Counter
@@ -29,8 +31,8 @@ def test_portions_hold_every_example_once_in_order(sizes, max_tokens):
     ("sizes", "max_tokens", "first", "last"),
     [
         # all of StereoSet on a CPU and on a GPU: large ones while much is left, small ones in the end
-        ({"intrasentence": 2106, "intersentence": 2123}, 2048, 256, 32),
-        ({"intrasentence": 2106, "intersentence": 2123}, 16384, 528, 128),
+        ({"intrasentence": 2106, "intersentence": 2123}, 2048, 512, 32),
+        ({"intrasentence": 2106, "intersentence": 2123}, 16384, 528, 64),
         ({"intrasentence": 200}, 2048, 32, 8),  # few examples: shared by several processes all the same
         ({"intrasentence": 3}, 1, 1, 1),
     ],
@@ -156,3 +158,25 @@ def test_garbage_is_looked_for_again_afterwards_even_after_a_failure():
         fail()
     assert enabled == [False]
     assert gc.isenabled()
+
+
+def test_the_next_thing_is_prepared_while_one_is_worked_on():
+    begun = [Event() for _ in range(3)]
+
+    def prepare(number):
+        begun[number].set()
+        return str(number)
+
+    found = []
+    for number, made in prepared_ahead(range(3), prepare):
+        assert begun[min(number + 1, 2)].wait(10)
+        found.append(made)
+    assert found == ["0", "1", "2"]
+
+
+def test_what_cannot_be_prepared_is_said_when_its_turn_comes():
+    found = []
+    with pytest.raises(ZeroDivisionError):
+        for _, made in prepared_ahead([2, 1, 0, 5], lambda number: 2 // number):
+            found.append(made)
+    assert found == [1, 2]

@@ -74,6 +74,14 @@ def undisturbed(options, warm_python, tmp_path_factory):
     return folder
 
 
+def test_what_is_planned_while_another_device_computes_is_read_alike(
+    options, undisturbed, score_here, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(Scorer, "computes_elsewhere", True)
+    score_here(*options, "--output-dir", tmp_path)
+    assert scores_of(tmp_path) == scores_of(undisturbed)
+
+
 @pytest.mark.thorough
 def test_a_run_that_is_killed_at_twenty_random_moments_ends_as_if_undisturbed(start, options, tmp_path):
     _, err = finish(start(options, tmp_path, KILLS=20, SEED=time.time_ns(), SLOW=0.01))

@@ -28,14 +28,14 @@ def revisions(sample_model, tmp_path):
 
 @pytest.fixture
 def tokenized(monkeypatch):
-    """The ids of the examples whose portions were planned anew."""
-    made, plan_part = [], Scorer.plan_part
+    """The ids of the examples whose texts were read anew."""
+    made, questions = [], Scorer.questions
 
-    def planning(self, portion, rows, leave_out, like):
-        made.extend(row["id"] for row in rows if like is None)
-        return plan_part(self, portion, rows, leave_out, like)
+    def asking(self, portion, rows, leave_out):
+        made.extend(row["id"] for row in rows)
+        return questions(self, portion, rows, leave_out)
 
-    monkeypatch.setattr(Scorer, "plan_part", planning)
+    monkeypatch.setattr(Scorer, "questions", asking)
     return made
 
 
