@@ -21,6 +21,7 @@ from stereoset_cli.arguments import asked_for, label_of, parse_args, selection_o
 from stereoset_cli.telling import is_main, note, progress, say, table_width
 from stereoset_scoring.methods.registry import methods_table
 from stereoset_scoring.processes.interruption import Interrupted, listening
+from stereoset_scoring.processes.threads import sleep_at_barriers
 from stereoset_scoring.questions.configs import CONTEXT_TASKS, ENGLISH, config_name
 
 if TYPE_CHECKING:  # they import torch, which takes seconds
@@ -46,6 +47,7 @@ def main() -> None:
 
 def score(args: argparse.Namespace) -> None:
     """The run, and for two presets their difference."""
+    sleep_at_barriers()
     # Here, for importing them takes seconds.
     from stereoset_report.results import find_alarms, make_results
     from stereoset_report.text import render_curve, render_difference

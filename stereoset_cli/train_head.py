@@ -18,6 +18,7 @@ from tqdm.auto import tqdm
 
 from stereoset_cli.ending import run
 from stereoset_scoring.checkpoints.head_spec import POOLINGS
+from stereoset_scoring.processes.threads import sleep_at_barriers, take_threads
 from stereoset_scoring.training.corpus import Pairs, hold_out, read_documents, split_sentences
 from stereoset_scoring.training.settings import Settings
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:  # not before: --help is for machines without torch, too
 def main() -> None:
     """Corpus, model, training, result."""
     args = parse_args()
-
+    sleep_at_barriers()
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # the loader's own processes are the parallel ones
 
     # Not before: --help is for machines without torch, too.
@@ -37,7 +38,6 @@ def main() -> None:
     from accelerate.utils import DistributedDataParallelKwargs
     from transformers.utils import logging
 
-    from stereoset_scoring.processes.threads import take_threads
     from stereoset_scoring.training.loop import Training, new_model
 
     # Some cores have weights that a pooled output does not depend on.

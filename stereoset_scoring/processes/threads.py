@@ -1,10 +1,21 @@
-"""The threads of a process that a launcher left alone."""
+"""The threads of a process: how many it takes, and how they wait for each other."""
 
 import os
 import sys
 from pathlib import Path
 
-import torch
+WAITING = {"OMP_WAIT_POLICY": "PASSIVE"}
+OF_THE_USER = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
+
+
+def sleep_at_barriers() -> None:
+    """Let threads that wait for the others sleep, unless the user has said how they wait; before torch is imported.
+
+    They spin otherwise, each on a core of its own: where somebody else computes on one of them, all wait for the one
+    that shares it, and a tiny model takes several times as long.
+    """
+    if not any(name in os.environ for name in OF_THE_USER):
+        os.environ.update(WAITING)
 
 
 def take_threads() -> None:
@@ -13,7 +24,9 @@ def take_threads() -> None:
     It does so whatever number of processes it was asked for, and sets OMP_NUM_THREADS for that number. What the user
     has set holds.
     """
-    if not _is_left_alone():
+    import torch  # here, for it takes seconds, and reads how threads wait as it is imported
+
+    if not _is_left_alone() or torch.accelerator.is_available():
         return
     available = _cores()
     torch.set_num_threads(available)
@@ -26,7 +39,7 @@ def take_threads() -> None:
 
 def _is_left_alone() -> bool:
     launched = "ACCELERATE_DYNAMO_MODE" in os.environ and "TORCHELASTIC_RUN_ID" not in os.environ
-    if not launched or torch.accelerator.is_available():
+    if not launched:
         return False
     words, variables = _of_parent("cmdline"), _of_parent("environ")
     asked = any(word.replace("-", "_").startswith("__num_cpu_threads_per_process") for word in words)

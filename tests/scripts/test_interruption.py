@@ -170,3 +170,33 @@ def test_left_alone_by_accelerate_it_takes_the_threads_that_there_are(
     assert taken == ([7] if takes else [])
     assert ("it computes on 7 threads" in (err := capsys.readouterr().err)) is takes
     assert ("torchrun" in err) is takes
+
+
+@pytest.mark.parametrize(
+    ("given", "waiting"),
+    [
+        ({}, "PASSIVE"),
+        ({"OMP_WAIT_POLICY": "ACTIVE"}, "ACTIVE"),
+        ({"GOMP_SPINCOUNT": "2000"}, None),
+    ],
+)
+def test_threads_that_wait_for_others_sleep_unless_the_user_says_how_they_wait(monkeypatch, given, waiting):
+    monkeypatch.setattr(os, "environ", given)
+    threads.sleep_at_barriers()
+    assert given.get("OMP_WAIT_POLICY") == waiting
+
+
+SETTLED = """
+import sys
+from stereoset_scoring.processes import threads
+threads.sleep_at_barriers = lambda: sys.exit("early" if "torch" not in sys.modules else "late")
+import stereoset_cli.{0}
+sys.argv[0] = "{0}"
+stereoset_cli.{0}.door()
+"""
+
+
+@pytest.mark.parametrize("command", [["score", "--sample"], ["train_head", "--model", "any", "--corpus", "any"]])
+def test_how_threads_wait_is_settled_before_torch_is_imported(one_thread_each, command):
+    words = [sys.executable, "-c", SETTLED.format(command[0]), *command[1:], "--output-dir", "nowhere"]
+    assert subprocess.run(words, env=one_thread_each, stderr=subprocess.PIPE, text=True).stderr == "early\n"
