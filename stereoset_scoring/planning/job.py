@@ -116,9 +116,10 @@ class Job:
 
     def observed(self, values: Mapping[int, Sequence[float]], unscored: Container[int] = ()) -> dict[str, list[float]]:
         """All that recipes observe beside the scores, by its name; see `scores` for what is given."""
-        found, seen = self._found(values), defaultdict(list)
         scored = (recipes for i, recipes in enumerate(self.recipes) if i not in unscored)
-        for recipe in chain.from_iterable(scored):
+        observing = [recipe for recipe in chain.from_iterable(scored) if recipe.observe]
+        found, seen = self._found(values) if observing else {}, defaultdict(list)
+        for recipe in observing:
             for name, value in _observed(recipe, found).items():
                 seen[name].append(value)
         return dict(seen)

@@ -18,7 +18,7 @@ from stereoset_scoring.runs.counting import Counter
 from stereoset_scoring.runs.done import Done, Whole, done_with
 from stereoset_scoring.runs.outcome import Judge, Outcome, find_finished, save
 from stereoset_scoring.runs.plan import Plan, Posed
-from stereoset_scoring.runs.record import task_record
+from stereoset_scoring.runs.record import data_sha256, task_record
 
 Known = Mapping[Any, Sequence[float]]  # key of a row -> its values in nats
 PROGRESS = "progress"  # the folder, in the output folder, of what was computed so far
@@ -173,13 +173,15 @@ class Part:
         """The record, now that it is known what was scored."""
         plan = self._plan
         left_out = {config: of.left_out for config, of in whole.items() if of.left_out}
-        tasks = {
-            config: task_record(plan.methods[config], of.rows, of.scores, of.counts, plan.fallbacks[config])
-            | ({"observed": of.observed} if of.observed else {})
-            for config, of in whole.items()
-        }
+        tasks = {config: self._task(config, of) for config, of in whole.items()}
         found = {"tasks": tasks, "partial": self._partial(left_out), "left_out": left_out}
         return plan.record | found | ({"costs": costs} if costs else {})
+
+    def _task(self, config: str, of: Whole) -> dict[str, Any]:
+        """The record of a data set."""
+        sha256 = data_sha256(of.rows) if of.left_out else self._plan.identities[config]["data"]
+        record = task_record(self._plan.methods[config], sha256, of.scores, of.counts, self._plan.fallbacks[config])
+        return record | ({"observed": of.observed} if of.observed else {})
 
     def _partial(self, left_out: Mapping[str, Mapping[str, str]]) -> str | None:
         """What part of the data is scored, in words; None for all of it."""

@@ -76,13 +76,13 @@ def counts_of(job: Job) -> dict[str, int]:
 
 
 def task_record(
-    method: Named, rows: Rows, scores: Scores, counts: Mapping[str, int], fallback: str | None = None
+    method: Named, data_sha256: str, scores: Scores, counts: Mapping[str, int], fallback: str | None = None
 ) -> dict[str, Any]:
     """What was computed for one data set: method, data, counts.
 
     Args:
         method: the method that scored it.
-        rows: the rows that were scored.
+        data_sha256: of the rows that were scored.
         scores: scores[i][j] of option j of row i.
         counts: of its jobs, with text_tokens and unknown_tokens, of the options' sentences.
         fallback: why the method is not the usual default, in words; None where it is.
@@ -91,7 +91,7 @@ def task_record(
         "method": method.name,
         "fallback": fallback,
         "options": changed_options(method),
-        "data_sha256": data_sha256(rows),
+        "data_sha256": data_sha256,
         "examples": len(scores),
         "scored_options": sum(map(len, scores)),
         **counts,
