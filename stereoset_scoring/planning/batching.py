@@ -52,17 +52,19 @@ def side_by_side(lengths: Sequence[int], width: int) -> list[list[int]]:
     return groups
 
 
-def in_passes(lengths: Sequence[int]) -> list[list[int]]:
+def in_passes(lengths: Sequence[int], cost: float = PASS_COST) -> list[list[int]]:
     """Batches of indices into the lengths of what one batch holds, longest first, to be computed one after the other.
 
     For encoders and decoders, whose lengths have little to do with each other: those passes that take least in all,
-    padding and what every pass takes by itself counted.
+    padding and a cost of every pass counted, in tokens; all in one pass where that is infinite.
     """
     order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
     borders = [k for k, i in enumerate(order) if k == 0 or lengths[i] != lengths[order[k - 1]]]  # each length begins
-    least, last = {0: 0}, {}  # of all before a border: what they take, and where the last pass of them begins
+    # Of all before a border: what they take, and where the last pass of them begins.
+    least: dict[int, float] = {0: 0}
+    last: dict[int, int] = {}
     for end in [*borders[1:], len(order)]:
-        taken = {k: least[k] + (end - k) * lengths[order[k]] + PASS_COST for k in borders if k < end}
+        taken = {k: least[k] + (end - k) * lengths[order[k]] + cost for k in borders if k < end}
         last[end] = min(taken, key=taken.__getitem__)
         least[end] = taken[last[end]]
     passes, end = [], len(order)
