@@ -54,7 +54,7 @@ COMPARISONS = (
     Comparison(
         name="causal_intrasentence_lm_eval",
         work="causal intrasentence `likelihood`",
-        against="lm-eval `HFLM.loglikelihood`, batch 32",
+        against="lm-eval `HFLM.loglikelihood`",
         package="lm_eval",
         family="causal",
         task="intrasentence",
@@ -67,7 +67,7 @@ COMPARISONS = (
     Comparison(
         name="causal_intrasentence_minicons",
         work="causal intrasentence `likelihood`",
-        against="minicons `IncrementalLMScorer`, batch 32",
+        against="minicons `IncrementalLMScorer`",
         package="minicons",
         family="causal",
         task="intrasentence",
@@ -80,7 +80,7 @@ COMPARISONS = (
     Comparison(
         name="causal_intersentence_lm_eval",
         work="causal intersentence `conditional`",
-        against="lm-eval `HFLM.loglikelihood`, batch 32",
+        against="lm-eval `HFLM.loglikelihood`",
         package="lm_eval",
         family="causal",
         task="intersentence",
@@ -93,7 +93,7 @@ COMPARISONS = (
     Comparison(
         name="masked_pseudo_likelihood_minicons",
         work="masked `pll`",
-        against="minicons `MaskedLMScorer`, batch 32",
+        against="minicons `MaskedLMScorer`",
         package="minicons",
         family="masked",
         task="intrasentence",
@@ -107,7 +107,7 @@ COMPARISONS = (
     Comparison(
         name="masked_likelihood_plain",
         work="masked `likelihood`",
-        against="the plain way, batch 32",
+        against="the plain way",
         package=None,
         family="masked",
         task="intrasentence",
@@ -120,12 +120,19 @@ COMPARISONS = (
 )
 
 
+USUAL = 32  # sentences in a batch of the other's
+SIZES = (8, USUAL, 128)
+TRIAL = 48  # examples on which the other's best is sought
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What came out of a comparison.
 
     Attributes:
         comparison: the Comparison.
+        batch: how many sentences the other computed at a time; None where it is absent.
+        best: whether it is as fast with no other size that was tried.
         difference: the largest difference between the two, in nats.
         useful: our Load, as little as can be.
         spent: the other's Load, padding included; None where the other is absent.
@@ -135,12 +142,20 @@ class Outcome:
     """
 
     comparison: Comparison
+    batch: int | None
+    best: bool
     difference: float | None
     useful: Load
     spent: Load | None
     limit: float | None
     seconds: dict = field(repr=False)
     shares: list
+
+    @property
+    def against(self):
+        """The other with its batch, in words."""
+        batch = "" if self.batch is None else f", batch {self.batch}"
+        return f"{self.comparison.against}{batch}{' (their best)' if self.best else ''}"
 
     @property
     def same(self):
@@ -167,33 +182,57 @@ def installed(package):
 
 
 def compare(comparison, model, tokenizer, rows, rounds):
-    """The Outcome of a Comparison; of our side alone where the other is not installed."""
+    """The Outcomes of a Comparison: of the other's usual batch and of its best; of ours alone where it is absent."""
     scorer = load_scorer(model=model, tokenizer=tokenizer, method=comparison.method, **comparison.options)
+    peer = partial(comparison.peer, model, tokenizer)
     job, matrices = scorer.plan(rows), matrices_of(model)
-    difference = spent = limit = None
     useful = useful_load(job)
-    needed = multiply_adds(matrices, useful)
-    there = comparison.package is None or installed(comparison.package)
-    if there:
-        with metered(model) as loads:
-            theirs = comparison.peer(model, tokenizer, rows)()
-        spent = sum(loads, Load())
-        limit = multiply_adds(matrices, spent) / needed
-        difference = largest_difference(scorer.score(rows), theirs)
-    seconds, products = {}, [0] * rounds
+    needed, scores = multiply_adds(matrices, useful), scorer.score(rows)
+    sizes = batch_sizes(comparison, peer, rows)
+    checked = {size: checked_against(scores, peer(rows, size), model) for size in sizes}
+    parts = [rows[start:][: comparison.part] for start in range(0, len(rows), comparison.part or len(rows))]
     rate = partial(matrix_rate, model, useful, len(job.batches))
-    step = comparison.part or len(rows)
-    for start in range(0, len(rows), step):
-        part = rows[start : start + step]
-        works = between_rates("ours", partial(scorer.score, part), rate)
-        if there:
-            works["theirs"] = comparison.peer(model, tokenizer, part)
-        taken, found = alternate(works, rounds, idle=int(start == 0))
-        products = _added(products, products_meanwhile(taken["ours"], found))
-        for name in ("ours", "theirs") if there else ("ours",):
-            seconds[name] = _added(seconds.get(name, [0] * rounds), taken[name])
+    seconds, products = in_turns(scorer, peer, sizes, parts, rounds, rate)
     shares = [needed / possible for possible in products]
-    return Outcome(comparison, difference, useful, spent, limit, seconds, shares)
+    outcomes = []
+    for size, best in (sizes or {None: False}).items():
+        difference, spent = checked.get(size, (None, None))
+        limit = None if spent is None else multiply_adds(matrices, spent) / needed
+        both = {"ours": seconds["ours"]} | ({"theirs": seconds[size]} if size in sizes else {})
+        outcomes.append(Outcome(comparison, size, best, difference, useful, spent, limit, both, shares))
+    return outcomes
+
+
+def in_turns(scorer, peer, sizes, parts, rounds, rate):
+    """Both sides in turn, part by part: ({"ours" or a batch size: seconds of each round}, products, see below).
+
+    The products are the multiply-adds that matrix products would have done in each of our turns.
+    """
+    seconds, products = {name: [0] * rounds for name in ("ours", *sizes)}, [0] * rounds
+    for number, part in enumerate(parts):
+        works = between_rates("ours", partial(scorer.score, part), rate) | {size: peer(part, size) for size in sizes}
+        taken, found = alternate(works, rounds, idle=int(number == 0))
+        products = _added(products, products_meanwhile(taken["ours"], found))
+        seconds = {name: _added(seconds[name], taken[name]) for name in seconds}
+    return seconds, products
+
+
+def batch_sizes(comparison, peer, rows):
+    """{batch size: whether it is the other's best of SIZES}: the usual one, and the best; none where it is absent."""
+    if comparison.package is None:
+        return {USUAL: False}
+    if not installed(comparison.package):
+        return {}
+    seconds, _ = alternate({size: peer(rows[:TRIAL], size) for size in SIZES}, rounds=1)
+    best = min(SIZES, key=seconds.get)
+    return {size: size == best for size in (USUAL, best)}
+
+
+def checked_against(ours, theirs, model):
+    """(the largest difference between our scores and those that the other computes, the Load that it takes)."""
+    with metered(model) as loads:
+        found = theirs()
+    return largest_difference(ours, found), sum(loads, Load())
 
 
 def _added(first, second):

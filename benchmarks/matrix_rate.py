@@ -18,11 +18,12 @@ def matrix_rate(model, load, batches):
     Args:
         model: whose weights, on its device.
         load: the Load of all batches.
-        batches: how many they are; each product has the average batch's tokens, or places.
+        batches: how many they are; each product has the average batch's tokens, places, or tokens of decoders.
     """
+    passing = {"body": load.tokens, "head": load.places, "decoder": load.decoded}
     products = [
-        (max(1, round(rows / batches)), weight)
-        for rows, weights in zip((load.tokens, load.places), weights_of(model), strict=True)
+        (max(1, round(passing[part] / batches)), weight)
+        for part, weights in weights_of(model).items()
         for weight in weights
     ]
     states, results = {}, {}

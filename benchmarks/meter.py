@@ -5,24 +5,45 @@ from contextlib import contextmanager
 import torch
 from arithmetic import Load, Matrices
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+from transformers.models.xlnet.modeling_xlnet import XLNetRelativeAttention
 from transformers.pytorch_utils import Conv1D
+
+ENCODED = ("EncDecAttention.k", "EncDecAttention.v")  # what a T5's decoder makes of every token of its encoder
 
 
 def weights_of(model):
-    """The weight matrices of a transformers language model, each (inputs, outputs): (body, head), see Matrices."""
-    inside = set(model.base_model.modules())
-    body, head = [], []
-    for module in model.modules():
-        if isinstance(module, (torch.nn.Linear, Conv1D)):
-            weight = module.weight if isinstance(module, Conv1D) else module.weight.T
-            (body if module in inside else head).append(weight)
-    return body, head
+    """The weight matrices of a transformers language model, each (inputs, outputs).
+
+    Returns:
+        {"body": …, "head": …, "decoder": …}, see Matrices; decoders as T5 names their parts.
+    """
+    body = set(model.base_model.modules()) - {model.get_output_embeddings()}
+    weights = {"body": [], "head": [], "decoder": []}
+    for name, module in model.named_modules():
+        decodes = name.startswith("decoder.") and not name.endswith(ENCODED)
+        part = "head" if module not in body else "decoder" if decodes else "body"
+        weights[part] += _weights_in(module)
+    return weights
+
+
+def _weights_in(module):
+    if isinstance(module, Conv1D):
+        return [module.weight]
+    if isinstance(module, XLNetRelativeAttention):  # a fifth is for positions, which are the same for all rows
+        return [weight.flatten(1) for weight in (module.q, module.k, module.v, module.o)]
+    return [module.weight.T] if isinstance(module, torch.nn.Linear) else []
 
 
 def matrices_of(model):
     """The Matrices of a transformers language model."""
-    shapes = (tuple(tuple(weight.shape) for weight in weights) for weights in weights_of(model))
-    return Matrices(*shapes, model.config.num_hidden_layers * model.config.hidden_size)
+    shapes = {part: tuple(tuple(one.shape) for one in weights) for part, weights in weights_of(model).items()}
+    return Matrices(**shapes, attention=_attending_layers(model.config) * model.config.hidden_size)
+
+
+def _attending_layers(config):
+    """How many layers let tokens see one another: not those of a hybrid that convolve, or scan."""
+    kinds = getattr(config, "layer_types", None)
+    return config.num_hidden_layers if kinds is None else kinds.count("full_attention")
 
 
 @contextmanager

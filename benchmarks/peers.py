@@ -1,7 +1,7 @@
 """The same quantities by other means: lm-eval, minicons, and the plain way.
 
-Each function prepares, which is not timed, and gives back a function without arguments that scores: lists of sums of
-ln P in nats, aligned with rows and options.
+Each function prepares for batches of a size, which is not timed, and gives back a function without arguments that
+scores: lists of sums of ln P in nats, aligned with rows and options.
 """
 
 import copy
@@ -14,29 +14,25 @@ from stereoset_scoring.methods.pseudo_likelihood import whole_text
 from stereoset_scoring.questions.examples import read_example
 from stereoset_scoring.questions.tokens import Tokenizer
 
-BATCH_SIZE = 32
 
-
-def lm_eval_sentences(model, tokenizer, rows):
+def lm_eval_sentences(model, tokenizer, rows, batch_size):
     """lm-eval: each sentence after an empty context, which is BOS to it."""
-    return _lm_eval(model, tokenizer, [[("", one.sentence) for one in read_example(row).options] for row in rows])
+    pairs = [[("", one.sentence) for one in read_example(row).options] for row in rows]
+    return _lm_eval(model, tokenizer, pairs, batch_size)
 
 
-def lm_eval_after_context(model, tokenizer, rows):
+def lm_eval_after_context(model, tokenizer, rows, batch_size):
     """lm-eval: each option after its context, a space between them."""
     examples = map(read_example, rows)
-    return _lm_eval(
-        model,
-        tokenizer,
-        [[(with_full_stop(one.context), f" {option.sentence}") for option in one.options] for one in examples],
-    )
+    pairs = [[(with_full_stop(one.context), f" {option.sentence}") for option in one.options] for one in examples]
+    return _lm_eval(model, tokenizer, pairs, batch_size)
 
 
-def _lm_eval(model, tokenizer, pairs):
+def _lm_eval(model, tokenizer, pairs, batch_size):
     from lm_eval.api.instance import Instance
     from lm_eval.models.huggingface import HFLM
 
-    peer = HFLM(pretrained=model, tokenizer=copy.deepcopy(tokenizer), batch_size=BATCH_SIZE)
+    peer = HFLM(pretrained=model, tokenizer=copy.deepcopy(tokenizer), batch_size=batch_size)
     requests = [
         Instance(request_type="loglikelihood", doc={}, arguments=pair, idx=i)
         for i, pair in enumerate(pair for of_row in pairs for pair in of_row)
@@ -49,16 +45,16 @@ def _lm_eval(model, tokenizer, pairs):
     return score
 
 
-def minicons_sentences(model, tokenizer, rows):
+def minicons_sentences(model, tokenizer, rows, batch_size):
     """minicons' IncrementalLMScorer: BOS and each sentence."""
     from minicons.scorer import IncrementalLMScorer
 
     peer = IncrementalLMScorer(model, device=str(model.device), tokenizer=copy.deepcopy(tokenizer))
     sentences = [[option.sentence for option in read_example(row).options] for row in rows]
-    return _minicons(peer, sentences, bos_token=True)
+    return _minicons(peer, sentences, batch_size, bos_token=True)
 
 
-def minicons_pseudo_likelihood(model, tokenizer, rows):
+def minicons_pseudo_likelihood(model, tokenizer, rows, batch_size):
     """minicons' MaskedLMScorer with its default metric, "original": each token of each sentence masked alone."""
     from minicons.scorer import MaskedLMScorer
 
@@ -66,19 +62,19 @@ def minicons_pseudo_likelihood(model, tokenizer, rows):
     tokenizer.batch_encode_plus = tokenizer.__call__  # minicons 0.3.39 asks for it, transformers 5 has dropped it
     peer = MaskedLMScorer(model, device=str(model.device), tokenizer=tokenizer)
     sentences = [[whole_text(one, option) for option in one.options] for one in map(read_example, rows)]
-    return _minicons(peer, sentences, PLL_metric="original")
+    return _minicons(peer, sentences, batch_size, PLL_metric="original")
 
 
-def _minicons(peer, sentences, **options):
+def _minicons(peer, sentences, batch_size, **options):
     flat = [sentence for of_row in sentences for sentence in of_row]
 
     def score():
         found = iter(
             [
                 value
-                for start in range(0, len(flat), BATCH_SIZE)
+                for start in range(0, len(flat), batch_size)
                 for value in peer.sequence_score(
-                    flat[start : start + BATCH_SIZE], reduction=lambda scores: scores.sum(0).item(), **options
+                    flat[start : start + batch_size], reduction=lambda scores: scores.sum(0).item(), **options
                 )
             ]
         )
@@ -87,7 +83,7 @@ def _minicons(peer, sentences, **options):
     return score
 
 
-def plain_likelihood(model, tokenizer, rows):
+def plain_likelihood(model, tokenizer, rows, batch_size):
     """A row for each piece of each attribute, in the data's order, the vocabulary everywhere: as one writes it first.
 
     What is asked is taken from our own recipes; how it is computed is all that differs.
@@ -110,7 +106,7 @@ def plain_likelihood(model, tokenizer, rows):
         recipes = [method.recipes(read_example(row), tokenizer) for row in rows]
         flat = [row for of_example in recipes for recipe in of_example for row in recipe.rows]
         found = iter(
-            [value for start in range(0, len(flat), BATCH_SIZE) for value in read(flat[start : start + BATCH_SIZE])]
+            [value for start in range(0, len(flat), batch_size) for value in read(flat[start : start + batch_size])]
         )
         return [
             [recipe.combine([[next(found)] for _ in recipe.rows]) for recipe in of_example] for of_example in recipes

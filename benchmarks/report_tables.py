@@ -20,7 +20,7 @@ def _speed_up(outcome):
     comparison, seconds = outcome.comparison, outcome.seconds
     return [
         comparison.work,
-        comparison.against,
+        outcome.against,
         spread(seconds["ours"]),
         spread(seconds["theirs"]) if "theirs" in seconds else "not installed",
         speed_up_in_words(outcome),
@@ -51,13 +51,33 @@ def _counts(outcomes):
         lines.append(
             [
                 outcome.comparison.work,
-                outcome.comparison.against,
+                outcome.against,
                 f"{before[0]} → {useful.tokens:,}",
                 f"{before[1]} → {useful.places:,}",
                 "-" if outcome.difference is None else f"{outcome.difference:.1e}",
             ]
         )
     return table(head, lines)
+
+
+def shares_table(shares):
+    """What kinds of models take that no peer is compared on."""
+    head = ["work", "examples", "tokens", "padding", "s", "tokens/s", "share of matrix rate"]
+    return table(
+        head,
+        [
+            [
+                one.work,
+                f"{one.examples:,}",
+                f"{one.tokens:,}",
+                f"{100 * one.padding:.0f} %",
+                spread(one.seconds),
+                spread(one.rates, 0),
+                f"{spread([100 * share for share in one.shares], 0)} %",
+            ]
+            for one in shares
+        ],
+    )
 
 
 def precision_table(precisions):

@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 import torch
+from alone import ALONE, measure_alone
 from comparisons import COMPARISONS, compare, installed
 from examples import load_examples, mirror, texts_of
 from machine import has_fast_bfloat16, machine
@@ -22,16 +23,17 @@ from report_tables import (
     llama_table,
     phases_table,
     precision_table,
+    shares_table,
     speed_up_in_words,
     start_up_table,
     trial_table,
 )
-from shapes import make_causal, make_masked
+from shapes import MAKERS, make_causal
 from transformers.utils import logging
 
 BFLOAT16, TRIALS, SCALING, START_UP, LLAMAS = "bfloat16", "trials", "scaling", "start_up", "llamas"
 WHOLE, MUCH = "whole_runs", "much_data"
-PARTS = (*(one.name for one in COMPARISONS), BFLOAT16, TRIALS, SCALING, START_UP, WHOLE, MUCH, LLAMAS)
+PARTS = (*(one.name for one in (*COMPARISONS, *ALONE)), BFLOAT16, TRIALS, SCALING, START_UP, WHOLE, MUCH, LLAMAS)
 IN_BFLOAT16 = ("causal_intrasentence_lm_eval", "masked_likelihood_plain")
 MARK = "<!-- python benchmarks/run.py --write -->"
 PACKAGES = ("torch", "transformers", "tokenizers", "lm_eval", "minicons")
@@ -87,8 +89,7 @@ def measure(args):
 
     def ready(family):
         if family not in models:
-            make = {"causal": make_causal, "masked": make_masked}[family]
-            model, tokenizer = make(texts, args.quick)
+            model, tokenizer = MAKERS[family](texts, args.quick)
             models[family] = model.to(args.device), tokenizer
         return models[family]
 
@@ -98,11 +99,19 @@ def measure(args):
     outcomes = []
     for comparison in (one for one in COMPARISONS if one.name in args.only):
         print(f"… {comparison.name}", file=sys.stderr, flush=True)
-        outcomes.append(compare(comparison, *ready(comparison.family), rows(comparison), args.rounds))
+        found = compare(comparison, *ready(comparison.family), rows(comparison), args.rounds)
+        outcomes += found
         # At once, for the whole takes long: what is interrupted has told what it knew.
-        print(f"  {speed_up_in_words(outcomes[-1])}", file=sys.stderr, flush=True)
+        for one in found:
+            print(f"  {one.against}: {speed_up_in_words(one)}", file=sys.stderr, flush=True)
     if outcomes:
         yield comparison_tables(outcomes)
+    shares = []
+    for alone in (one for one in ALONE if one.name in args.only):
+        print(f"… {alone.name}", file=sys.stderr, flush=True)
+        shares.append(measure_alone(alone, *ready(alone.family), rows(alone), args.rounds))
+    if shares:
+        yield shares_table(shares)
     if BFLOAT16 in args.only:
         yield bfloat16(args, ready, rows)
     if TRIALS in args.only:

@@ -1,14 +1,16 @@
 """Functions that an architecture spells out in many steps over memory, and that torch computes in one."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
 from torch import nn
 from transformers.activations import ACT2FN, NewGELUActivation
 
-SHIFT = "rel_shift_bnij"  # of XLNet's attention
+from stereoset_scoring.engines.relative import SHIFT, attention_of, positions_of, shifted
+
+POSITIONS, ATTENTION = "relative_positional_encoding", "rel_attn_core"  # of XLNet
 
 
 @contextmanager
@@ -16,31 +18,33 @@ def fused(model: nn.Module) -> Iterator[None]:
     """Inside, GPT-2's and T5's activation is one kernel: the same tanh approximation of GELU, rounded fewer times.
 
     Not in half precision, where eight roundings less are more than what a batch changes. XLNet's attention is shifted
-    without the copy that takes half of its time: the same numbers, to the bit.
+    without the copy that takes half of its time: the same numbers, to the bit. In full precision it is one kernel, too,
+    and what positions come to is computed once for all rows of a batch.
     """
-    modules = list(model.modules())
-    spelled_out = [
-        (module, name, child)
-        for module in (modules if model.dtype in (torch.float32, torch.float64) else ())
-        for name, child in module.named_children()
-        if type(child) is NewGELUActivation
-    ]
-    shifting: list[Any] = [module for module in modules if hasattr(module, SHIFT) and SHIFT not in vars(module)]
+    full = model.dtype in (torch.float32, torch.float64)
+    with ExitStack() as stack:
+        for module in list(model.modules()):
+            for name, child in module.named_children() if full else ():
+                if type(child) is NewGELUActivation:
+                    stack.enter_context(_with(module, name, ACT2FN["gelu_pytorch_tanh"]))
+            if hasattr(module, SHIFT):
+                stack.enter_context(_with(module, SHIFT, shifted))
+            if full and hasattr(module, POSITIONS):
+                stack.enter_context(_with(module, POSITIONS, positions_of(module)))
+            if full and hasattr(module, ATTENTION):
+                stack.enter_context(_with(module, ATTENTION, attention_of(module)))
+        yield
+
+
+@contextmanager
+def _with(module: nn.Module, name: str, other: Any) -> Iterator[None]:
+    """Inside, a module has another child, or a method of its own."""
+    before = vars(module).get(name, module._modules.get(name))
+    setattr(module, name, other)
     try:
-        for module, name, _ in spelled_out:
-            setattr(module, name, ACT2FN["gelu_pytorch_tanh"])
-        for module in shifting:
-            setattr(module, SHIFT, _shifted)
         yield
     finally:
-        for module, name, child in spelled_out:
-            setattr(module, name, child)
-        for module in shifting:
-            delattr(module, SHIFT)
-
-
-def _shifted(scores: torch.Tensor, klen: int) -> torch.Tensor:
-    """Scores (B, heads, T, length) by relative positions, each row shifted to its own: a view of klen columns."""
-    batch, heads, rows, length = scores.shape
-    turned = scores.reshape(batch, heads, length, rows)[:, :, 1:]
-    return turned.reshape(batch, heads, rows, length - 1)[..., :klen]
+        if before is None:
+            delattr(module, name)
+        else:
+            setattr(module, name, before)

@@ -12,7 +12,7 @@ from stereoset_scoring.engines.padding import pad
 from stereoset_scoring.engines.reads import reads_of
 from stereoset_scoring.engines.sharing import DECODER, ENCODER, Sharing, decoder_of, tried_sharing
 from stereoset_scoring.engines.trials import Trial, length_of, lone_states
-from stereoset_scoring.planning.batching import in_passes
+from stereoset_scoring.planning.batching import PASS_COST, in_passes
 from stereoset_scoring.planning.rows import GREEDY, Row
 from stereoset_scoring.planning.units import Unit
 from stereoset_scoring.questions.tokens import start_of
@@ -23,10 +23,12 @@ class Seq2SeqEngine(LanguageModelEngine):
 
     Attributes:
         sharing: what the rows of a batch share; nothing before a trial.
+        pass_cost: what every pass of a batch takes beside its tokens, see `in_passes`.
     """
 
     shown = ("trial", "sharing")
     sharing: Sharing = Sharing.NOTHING
+    pass_cost: float = PASS_COST
 
     def longest_pass(self, groups: Groups) -> int:
         """As Engine; the longer one of an encoder's input and a decoder's."""
@@ -69,7 +71,7 @@ class Seq2SeqEngine(LanguageModelEngine):
     def _passes(self, shapes: Sequence[tuple[int, ...]]) -> list[list[int]]:
         """Batches of indices into the shapes, (length, ...), of what is computed one batch after the other."""
         if self.sharing == Sharing.PASSES:
-            return in_passes([length for length, *_ in shapes])
+            return in_passes([length for length, *_ in shapes], self.pass_cost)
         if self.sharing < Sharing.LENGTHS:
             return [[i] for i in range(len(shapes))]
         alike: dict[tuple[int, ...], list[int]] = {}

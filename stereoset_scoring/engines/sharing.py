@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import IntEnum
-from math import isnan
+from math import inf, isnan
 from typing import Any
 
 import torch
@@ -77,7 +77,14 @@ def tried_sharing(engine: Any, encoder: int, decoder: int) -> Sharing:
 
 def _shares(engine: Any, level: Sharing, rows: Sequence[Row], alone: Sequence[list[float]], close: Closeness) -> bool:
     """Whether rows that share as much as a level says have the values that each has alone."""
-    engine.sharing = level
+    engine.sharing, engine.pass_cost = level, inf  # all rows of any lengths in one pass: what is tried is padding
+    try:
+        return _says_the_same(engine, rows, alone, close)
+    finally:
+        del engine.pass_cost
+
+
+def _says_the_same(engine: Any, rows: Sequence[Row], alone: Sequence[list[float]], close: Closeness) -> bool:
     values = engine._log_probs(rows)
     if not all(map(close, values, alone)) or _is_exact(engine.model):
         return all(map(close, values, alone))

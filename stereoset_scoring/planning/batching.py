@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 SIMILAR = 0.93  # of the longest: where a batch is large enough to keep a device busy, no shorter row joins it
 LARGE_ENOUGH = 1 / 8  # of the budget
-PASS_ENOUGH = 1 / 20  # of a batch that is computed in several passes
-PASS_TOKENS = 64  # or so many tokens
+PASS_COST = 8  # tokens: what one of the passes takes in which a batch is computed, beside its own
 
 
 def by_tokens(lengths: Sequence[int], max_tokens: int, large_enough: float = LARGE_ENOUGH) -> list[list[int]]:
@@ -53,13 +52,26 @@ def side_by_side(lengths: Sequence[int], width: int) -> list[list[int]]:
     return groups
 
 
-def in_passes(lengths: Sequence[int]) -> list[list[int]]:
-    """Batches of indices into the lengths of what one batch holds, to be computed one after the other.
+def in_passes(lengths: Sequence[int], cost: float = PASS_COST) -> list[list[int]]:
+    """Batches of indices into the lengths of what one batch holds, longest first, to be computed one after the other.
 
-    For encoders and decoders, whose lengths have little to do with each other: few passes, and little padding.
+    For encoders and decoders, whose lengths have little to do with each other: those passes that take least in all,
+    padding and a cost of every pass counted, in tokens; all in one pass where that is infinite.
     """
-    whole = len(lengths) * max(lengths)
-    return by_tokens(lengths, whole, max(PASS_ENOUGH, PASS_TOKENS / whole))
+    order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
+    borders = [k for k, i in enumerate(order) if k == 0 or lengths[i] != lengths[order[k - 1]]]  # each length begins
+    # Of all before a border: what they take, and where the last pass of them begins.
+    least: dict[int, float] = {0: 0}
+    last: dict[int, int] = {}
+    for end in [*borders[1:], len(order)]:
+        taken = {k: least[k] + (end - k) * lengths[order[k]] + cost for k in borders if k < end}
+        last[end] = min(taken, key=taken.__getitem__)
+        least[end] = taken[last[end]]
+    passes, end = [], len(order)
+    while end:
+        passes.append(order[last[end] : end])
+        end = last[end]
+    return passes[::-1]
 
 
 def _fits(length: int, count: int, longest: int, max_tokens: int, large_enough: float) -> bool:

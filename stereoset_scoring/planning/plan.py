@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from stereoset_scoring.planning.batching import by_tokens, in_passes, side_by_side
+from stereoset_scoring.planning.batching import LARGE_ENOUGH, by_tokens, in_passes, side_by_side
 from stereoset_scoring.planning.job import Job
 from stereoset_scoring.planning.rows import GREEDY, Input, Recipe, Row
 from stereoset_scoring.planning.units import Unit, joined_units, unit_of
@@ -41,7 +41,9 @@ def make_job(
     for units in _units_by_kind(rows, examples, max_tokens, shares_prefixes):
         if shares_prefixes(units[0].rows[0].head):
             units = _side_by_side(units, min(WIDTH, max_tokens))
-        for batch in by_tokens([unit.tokens for unit in units], max_tokens):
+        # Encoder-decoders are padded in passes of their own, and may stand beside any others.
+        large = 1 if units[0].rows[0].decoder is not None else LARGE_ENOUGH
+        for batch in by_tokens([unit.tokens for unit in units], max_tokens, large):
             batches.append([units[i] for i in batch])
     counts = [computed_tokens(batch) for batch in batches]
     return Job(recipes, rows, batches, sum(computed for computed, _ in counts), sum(padded for _, padded in counts))

@@ -1,7 +1,20 @@
 """Multiply-adds, against sums done by hand."""
 
 import torch
-from transformers import BertConfig, BertForMaskedLM, GPT2Config, GPT2LMHeadModel
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    GPT2Config,
+    GPT2LMHeadModel,
+    Lfm2Config,
+    Lfm2ForCausalLM,
+    MambaConfig,
+    MambaForCausalLM,
+    T5Config,
+    T5ForConditionalGeneration,
+    XLNetConfig,
+    XLNetLMHeadModel,
+)
 
 from stereoset_scoring.methods.reductions import total
 from stereoset_scoring.planning.plan import make_job
@@ -31,6 +44,35 @@ def test_masked_rows_count_whole_and_equal_ones_once(benchmarks):
     arithmetic = benchmarks("arithmetic")
     rows = (Row("masked", (1, 2, 3), ((1, 5),)), Row("masked", (1, 2, 3), ((1, 6),)), Row("masked", (1, 2), ((0, 5),)))
     assert arithmetic.useful_load(job_of(*rows)) == arithmetic.Load(tokens=5, pairs=9 + 4, places=2)
+
+
+def test_an_encoder_counts_once_and_each_of_its_decoders(benchmarks):
+    arithmetic = benchmarks("arithmetic")
+    rows = [
+        Row("seq2seq", (1, 2, 3), ((1, 5),), decoder=(7,)),
+        Row("seq2seq", (1, 2, 3), ((0, 8), (1, 9)), decoder=(8,)),
+    ]
+    # three tokens see three; of each decoder two tokens see one and two, and the encoder's three each
+    assert arithmetic.useful_load(job_of(*rows)) == arithmetic.Load(tokens=3, pairs=9 + 2 * 9, places=3, decoded=4)
+    matrices = arithmetic.Matrices(body=((2, 6),), head=((2, 10),), attention=4, decoder=((2, 3),))
+    assert arithmetic.multiply_adds(matrices, arithmetic.Load(5, 7, 3, 2)) == 60 + 56 + 60 + 12
+
+
+def test_the_matrices_of_other_kinds_of_model(benchmarks):
+    matrices_of = benchmarks("meter").matrices_of
+    t5 = matrices_of(
+        T5ForConditionalGeneration(T5Config(d_model=8, d_kv=4, num_heads=2, d_ff=16, num_layers=1, vocab_size=50))
+    )
+    feed_forward, attention = [(8, 16), (16, 8)], [(8, 8)] * 4
+    assert sorted(t5.body) == sorted([*attention, *feed_forward, (8, 8), (8, 8)])  # a decoder's keys and values of it
+    assert sorted(t5.decoder) == sorted([*attention, *feed_forward, (8, 8), (8, 8)])
+    assert t5.head == ((8, 50),)
+    xlnet = matrices_of(XLNetLMHeadModel(XLNetConfig(d_model=8, n_head=2, d_inner=16, n_layer=1, vocab_size=50)))
+    assert (sorted(xlnet.body), xlnet.head) == (sorted([*attention, *feed_forward]), ((8, 50),))
+    sizes = {"hidden_size": 8, "num_hidden_layers": 2, "vocab_size": 50}
+    assert matrices_of(MambaForCausalLM(MambaConfig(**sizes))).attention == 0
+    hybrid = Lfm2Config(**sizes, num_attention_heads=2, num_key_value_heads=1, full_attn_idxs=[1])
+    assert matrices_of(Lfm2ForCausalLM(hybrid)).attention == 8
 
 
 def test_the_matrices_of_both_kinds_of_model(benchmarks):

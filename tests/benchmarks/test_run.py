@@ -2,6 +2,7 @@
 
 import runpy
 import sys
+import time
 
 import pytest
 import torch
@@ -12,6 +13,13 @@ NAMES = (
     "causal_intersentence_lm_eval",
     "masked_pseudo_likelihood_minicons",
     "masked_likelihood_plain",
+)
+ALONE = (
+    "t5_intrasentence",
+    "t5_intersentence",
+    "mamba_intrasentence",
+    "hybrid_intrasentence",
+    "xlnet_intrasentence",
 )
 
 
@@ -34,7 +42,7 @@ def test_a_quick_run_needs_none_of_the_others(run_quick, benchmarks):
     )
     lm_eval = benchmarks("comparisons").installed("lm_eval")
     lines = {line.split(" | ")[1]: line for line in reversed(printed.splitlines()) if " | " in line}
-    assert ("not installed" in lines["lm-eval `HFLM.loglikelihood`, batch 32"]) == (lm_eval is None)
+    assert ("not installed" in lines["lm-eval `HFLM.loglikelihood`"]) == (lm_eval is None)
     assert "not installed" not in lines["the plain way, batch 32"]
     assert "take a GPU" in printed
 
@@ -57,11 +65,36 @@ def test_both_sides_compute_the_same(benchmarks, name):
     if comparison.package:
         pytest.importorskip(comparison.package)
     rows = examples.load_examples()
-    make = {"causal": shapes.make_causal, "masked": shapes.make_masked}[comparison.family]
-    outcome = comparisons.compare(comparison, *make(examples.texts_of(rows), True), rows[comparison.task][:4], 1)
-    assert outcome.same
-    assert outcome.limit > 1
-    assert all(share > 0 for share in outcome.shares)
+    model, tokenizer = shapes.MAKERS[comparison.family](examples.texts_of(rows), quick=True)
+    outcomes = comparisons.compare(comparison, model, tokenizer, rows[comparison.task][:4], 1)
+    assert outcomes[0].batch == comparisons.USUAL
+    assert [outcome.best for outcome in outcomes].count(True) == int(comparison.package is not None)
+    for outcome in outcomes:
+        assert outcome.same
+        assert outcome.limit > 1
+        assert all(share > 0 for share in outcome.shares)
+
+
+def test_the_best_batch_of_another_is_sought_beside_its_usual_one(benchmarks, monkeypatch):
+    comparisons = benchmarks("comparisons")
+    monkeypatch.setattr(comparisons, "installed", lambda package: "1.0")
+    pauses = {8: 0.02, 32: 0.02, 128: 0.0}
+    sizes = comparisons.batch_sizes(
+        comparisons.COMPARISONS[0], lambda rows, size: lambda: time.sleep(pauses[size]), list(range(3))
+    )
+    assert sizes == {32: False, 128: True}
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_other_kinds_of_models_against_the_machine(benchmarks, name):
+    alone, shapes, examples = map(benchmarks, ("alone", "shapes", "examples"))
+    (work,) = (one for one in alone.ALONE if one.name == name)
+    rows = examples.load_examples()
+    model, tokenizer = shapes.MAKERS[work.family](examples.texts_of(rows), quick=True)
+    share = alone.measure_alone(work, model, tokenizer, rows[work.task][:2], 1)
+    assert share.examples == 2
+    assert share.padding >= 0
+    assert all(found > 0 for found in (*share.rates, *share.shares))
 
 
 def test_the_profile_names_operators_and_planning(run_quick):

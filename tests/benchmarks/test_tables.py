@@ -10,7 +10,10 @@ def outcome(benchmarks, difference=1e-5, ours=(1.0, 2.0, 1.0), theirs=(3.0, 4.0,
     seconds = {"ours": list(ours)} | ({"theirs": list(theirs)} if theirs else {})
     spent = arithmetic.Load(2000, 0, 2000) if theirs else None
     useful, limit = arithmetic.Load(1000, 0, 500), 2.5 if theirs else None
-    return comparisons.Outcome(comparisons.COMPARISONS[0], difference, useful, spent, limit, seconds, [0.8, 0.9, 0.7])
+    batch, shares = 8 if theirs else None, [0.8, 0.9, 0.7]
+    return comparisons.Outcome(
+        comparisons.COMPARISONS[0], batch, bool(theirs), difference, useful, spent, limit, seconds, shares
+    )
 
 
 def test_works_take_turns_and_the_first_turn_does_not_count(benchmarks):
@@ -28,7 +31,7 @@ def test_the_speed_up_is_the_ratio_of_medians_with_that_of_each_round(benchmarks
     assert found.speed_ups == [3.0, 2.0, 2.0]
     text = benchmarks("report_tables").comparison_tables([found])
     assert "| 1.00 (1.00-2.00) | 3.00 (2.00-4.00) | 3.00x (2.00-3.00) | 1.8x | 2.3x | 2.50x | 80 (70-90) % |" in text
-    assert "| 2,000 → 1,000 | 2,000 → 500 | 1.0e-05 |" in text
+    assert "| lm-eval `HFLM.loglikelihood`, batch 8 (their best) | 2,000 → 1,000 | 2,000 → 500 | 1.0e-05 |" in text
 
 
 def test_a_speed_up_under_the_floor_is_marked(benchmarks):
@@ -44,8 +47,14 @@ def test_no_speed_up_where_the_two_differ(benchmarks):
 
 def test_our_side_alone_where_the_other_is_not_installed(benchmarks):
     text = benchmarks("report_tables").comparison_tables([outcome(benchmarks, difference=None, theirs=None)])
-    assert "| not installed | - |" in text
+    assert "| lm-eval `HFLM.loglikelihood` | 1.00 (1.00-2.00) | not installed | - |" in text
     assert "| - → 1,000 | - → 500 | - |" in text
+
+
+def test_the_machine_s_share_of_works_alone(benchmarks):
+    share = benchmarks("alone").Share("a work", 3, 1000, 0.25, [2.0, 1.0, 4.0], [0.5, 0.25, 0.75])
+    text = benchmarks("report_tables").shares_table([share])
+    assert "| a work | 3 | 1,000 | 25 % | 2.00 (1.00-4.00) | 500 (250-1000) | 50 (25-75) % |" in text
 
 
 def test_tables_are_put_between_their_marks(benchmarks, tmp_path):

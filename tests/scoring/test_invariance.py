@@ -7,10 +7,12 @@ from functools import cache
 import pytest
 import torch
 from datasets import Dataset
-from transformers import ConvBertConfig, ConvBertForMaskedLM, FNetConfig, FNetForMaskedLM
+from torch.nn.functional import one_hot
+from transformers import ConvBertConfig, ConvBertForMaskedLM, FNetConfig, FNetForMaskedLM, XLNetLMHeadModel
 from transformers.activations import NewGELUActivation
 
 from stereoset_scoring import load_scorer
+from stereoset_scoring.engines.fused import fused
 from stereoset_scoring.engines.projection import _projected_into
 from stereoset_scoring.planning.packing import pack
 from stereoset_scoring.planning.units import unit_of
@@ -285,8 +287,38 @@ def test_a_spelled_out_activation_is_fused_while_scoring_and_put_back_afterwards
     scores = scorer.score(intrasentence)
     assert [type(module) for module in model.modules()] == before
     monkeypatch.setattr("stereoset_scoring.engines.fused.fused", lambda model: nullcontext())
-    for fused, plain in zip(scores, scorer.score(intrasentence), strict=True):
-        assert fused == pytest.approx(plain, rel=1e-5)
+    for found, plain in zip(scores, scorer.score(intrasentence), strict=True):
+        assert found == pytest.approx(plain, rel=1e-5)
+
+
+@pytest.mark.parametrize("reading", ["content", "query"])
+@pytest.mark.parametrize("segments", [True, False])
+def test_the_attention_of_xlnet_is_one_kernel_while_scoring_and_says_the_same(folder, reading, segments):
+    model = XLNetLMHeadModel.from_pretrained(folder("xlnet")).eval()
+    ids, mask = torch.randint(5, 40, (3, 9)), torch.ones(3, 9)
+    mask[1, 6:] = 0
+    inputs = {"input_ids": ids, "attention_mask": mask}
+    if segments:
+        inputs["token_type_ids"] = torch.tensor([[0] * 4 + [1] * 4 + [2]] * 3)
+    if reading == "query":
+        asked = one_hot(torch.tensor([2, 3, 8]), 9).float()[:, None]
+        inputs |= {"target_mapping": asked, "perm_mask": asked.expand(3, 9, 9)}
+    with torch.no_grad():
+        plain = model(**inputs).logits
+        with fused(model), fused(model):  # as where a trial is made while scoring
+            found = model(**inputs).logits
+        assert torch.equal(model(**inputs).logits, plain)
+    seen = slice(None) if reading == "query" else mask.bool()
+    assert not torch.equal(found, plain)
+    torch.testing.assert_close(found[seen], plain[seen], rtol=1e-5, atol=1e-5)
+    assert not any({"rel_shift_bnij", "rel_attn_core"} & vars(module).keys() for module in model.modules())
+
+
+def test_the_attention_of_xlnet_still_gives_its_weights(folder):
+    model = XLNetLMHeadModel.from_pretrained(folder("xlnet")).eval()
+    with torch.no_grad(), fused(model):
+        found = model(input_ids=torch.arange(5, 12)[None], output_attentions=True).attentions
+    torch.testing.assert_close(found[0].sum(-1), torch.ones(found[0].shape[:-1]))
 
 
 @pytest.mark.parametrize("bias", [False, True])

@@ -1,7 +1,7 @@
 """What holds for any batch, text, span, context and job: drawn at random."""
 
 import re
-from itertools import pairwise
+from itertools import combinations, pairwise
 from math import fsum
 
 import pytest
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from stereoset_scoring.engines.padding import visibility
 from stereoset_scoring.methods.reductions import log_mean_probability, mean_log
-from stereoset_scoring.planning.batching import LARGE_ENOUGH, SIMILAR, by_tokens, side_by_side
+from stereoset_scoring.planning.batching import LARGE_ENOUGH, PASS_COST, SIMILAR, by_tokens, in_passes, side_by_side
 from stereoset_scoring.planning.packing import pack
 from stereoset_scoring.planning.plan import make_job
 from stereoset_scoring.planning.rows import Recipe, Row
@@ -59,6 +59,20 @@ def test_a_batch_ends_where_it_is_full_or_where_it_is_large_and_the_next_row_muc
         full = (len(batch) + 1) * longest > budget
         large = len(batch) * longest >= LARGE_ENOUGH * budget
         assert full or (large and lengths[following[0]] < SIMILAR * longest)
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=8))
+def test_passes_take_as_little_as_any_do(lengths):
+    passes = in_passes(lengths)
+    assert sorted(i for one in passes for i in one) == list(range(len(lengths)))
+    ordered = sorted(lengths, reverse=True)
+    assert [lengths[i] for one in passes for i in one] == ordered
+    least = min(
+        sum((stop - start) * ordered[start] + PASS_COST for start, stop in pairwise((0, *borders, len(lengths))))
+        for count in range(len(lengths))
+        for borders in combinations(range(1, len(lengths)), count)
+    )
+    assert sum(len(one) * lengths[one[0]] + PASS_COST for one in passes) == least
 
 
 @given(st.lists(st.integers(1, 60), min_size=1), st.integers(1, 59))
