@@ -97,14 +97,11 @@ class Whole(NamedTuple):
         Raises:
             Unreadable: if no example can be scored.
         """
-        rows, scores = [], []
+        parts = sorted(parts, key=lambda part: part.portion.start)
+        rows: list[Mapping[str, Any]] = []
+        scores: list[list[float]] = []
         left_out: dict[str, str] = {}
-        counts: Counter[str] = Counter()
-        observed: dict[str, list[float]] = defaultdict(list)
-        for part in sorted(parts, key=lambda part: part.portion.start):
-            counts.update(part.counts)
-            for name, values in part.observed.items():
-                observed[name] += values
+        for part in parts:
             for i, of_row in enumerate(part.scores):
                 row = data[part.portion.start + i]
                 if of_row is None:
@@ -114,6 +111,22 @@ class Whole(NamedTuple):
                     scores.append(of_row)
         if left_out and not rows:
             first = next(iter(left_out.values()))
-            raise Unreadable(f"No example of {part.portion.config} can be scored, the first for this: {first}")
-        means = {name: fsum(values) / len(values) for name, values in observed.items()}
-        return cls(rows, scores, left_out, dict(counts), means)
+            raise Unreadable(f"No example of {parts[0].portion.config} can be scored, the first for this: {first}")
+        return cls(rows, scores, left_out, _sums(parts), _means(parts))
+
+
+def _sums(parts: Iterable[Done]) -> dict[str, int]:
+    """The counts of all parts."""
+    counts: Counter[str] = Counter()
+    for part in parts:
+        counts.update(part.counts)
+    return dict(counts)
+
+
+def _means(parts: Iterable[Done]) -> dict[str, float]:
+    """The means of all that was observed, by its name."""
+    observed: dict[str, list[float]] = defaultdict(list)
+    for part in parts:
+        for name, values in part.observed.items():
+            observed[name] += values
+    return {name: fsum(values) / len(values) for name, values in observed.items()}
