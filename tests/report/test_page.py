@@ -194,7 +194,6 @@ def test_the_command_writes_page_and_figures(stereoset, make_run, tmp_path):
 
 
 def test_a_folder_of_runs_is_all_of_them(stereoset, make_run, tmp_path):
-    run = make_run("a")
-    make_run("b")
+    run, _ = (make_run(name, methods={"intersentence": "conditional"}, limit=12) for name in "ab")
     said = stereoset("report", run.parent, "--output", tmp_path / "board.html")
     assert "2 runs" in said

@@ -67,6 +67,8 @@ CLASSES = {
     "XLM": ("XLMConfig", "XLMWithLMHeadModel"),
     "Gemma3": ("Gemma3TextConfig", "Gemma3ForCausalLM"),
 }
+# Their heads and their attention are made as those of RoBERTa, BERT, Llama and Gemma 2.
+ALIKE = {"Camembert", "XLMRoberta", "MPNet", "Electra", "Qwen2", "Qwen3", "GPTNeoX", "Gemma", "Gemma3"}
 TEXTS = [
     "The gardener was kind and quiet. A quiet teacher met a kind gardener near the river.",
     "They are calm; she is tall. It was watered in the garden, was it not? He reads.",
@@ -84,6 +86,12 @@ FOLLOWING = [
     ("A gardener met us.", ["He was kind.", "She was quiet and thoughtful.", "Trees are tall."]),
     ("We met a teacher near the river", ["He reads.", "It was a calm day!", "Rivers are long, are they not?"]),
 ]
+
+
+def marked(lines):
+    """Lines that begin with an architecture, of which those of another's make are thorough."""
+    lines = [line if isinstance(line, tuple) else (line,) for line in lines]
+    return [pytest.param(*line, marks=pytest.mark.thorough if line[0] in ALIKE else ()) for line in lines]
 
 
 def trained(tokenizer, trainer):
@@ -258,7 +266,7 @@ def test_both_routes_put_the_mask_where_the_attribute_stood(masked_tokenizers, r
             assert "".join((before + after).split()) == "".join(context.replace("BLANK", "").split())
 
 
-@pytest.mark.parametrize("architecture", MASKED)
+@pytest.mark.parametrize("architecture", marked(MASKED))
 def test_attention_received_is_that_of_one_text_at_a_time(masked_tokenizers, row, architecture):
     tokenizer, expected = masked_tokenizers["wordpiece"], []
     model = model_of(architecture, "MaskedLM", len(tokenizer), MASKED[architecture])
@@ -425,7 +433,7 @@ PROJECTED = [
 ]
 
 
-@pytest.mark.parametrize(("architecture", "kind", "table"), PROJECTED)
+@pytest.mark.parametrize(("architecture", "kind", "table"), marked(PROJECTED))
 def test_vocabulary_is_projected_only_where_something_is_read(
     masked_tokenizers, row, places_read, architecture, kind, table
 ):
@@ -456,7 +464,7 @@ IN_CHUNKS = [
 ]
 
 
-@pytest.mark.parametrize(("architecture", "kind", "table"), IN_CHUNKS)
+@pytest.mark.parametrize(("architecture", "kind", "table"), marked(IN_CHUNKS))
 def test_logits_of_a_few_places_at_a_time_give_the_same_scores(
     masked_tokenizers, row, monkeypatch, architecture, kind, table
 ):

@@ -5,6 +5,7 @@ import torch
 
 from stereoset_scoring.planning.rows import Row
 from stereoset_scoring.planning.units import unit_of
+from tests.crossing import crossed
 
 CLOSE_T5 = 1e-4  # its layer norm and softmax are computed in float32 whatever the model's dtype
 ASKED = [
@@ -51,8 +52,7 @@ def test_encoder_reads_every_distinct_input_once(counted, rows_of, name, task, o
     assert (len(seen) < len(job.rows)) >= shared
 
 
-@asked
-@pytest.mark.parametrize("max_tokens", [70, 200, 100_000])
+@pytest.mark.parametrize(("name", "task", "options", "shared", "max_tokens"), crossed(ASKED, [70, 200, 100_000]))
 def test_scores_are_those_of_one_row_at_a_time(scorer_of_one, rows_of, name, task, options, shared, max_tokens):
     scorer = scorer_of_one(name, max_tokens=max_tokens, **options)
     job = scorer.plan(rows_of(task))

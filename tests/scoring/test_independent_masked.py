@@ -3,6 +3,7 @@
 import re
 from difflib import SequenceMatcher
 from functools import cache
+from itertools import product
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from stereoset_scoring import load_scorer
 from stereoset_scoring.methods.pseudo_likelihood import MaskedConditional
 from stereoset_scoring.questions.examples import read_example
 from stereoset_scoring.questions.tokens import Tokens
+from tests.crossing import crossed
 
 CLOSE = 1e-10  # float64, in nats
 
@@ -51,8 +53,12 @@ def scorer_of(scorer_of_one):
     return scorer_of_one
 
 
-def each(table):
-    return pytest.mark.parametrize("case", table.values(), ids=table.keys())
+def cases(table):
+    return [pytest.param(case, id=name) for name, case in table.items()]
+
+
+def every_model_and_case_of(table):
+    return pytest.mark.parametrize(("name", "case"), crossed(MASKED, cases(table)))
 
 
 @cache  # many methods read the same
@@ -100,8 +106,7 @@ def touches(span, start, end):
     return any(start <= character < end for character in range(*span))
 
 
-@every_model
-@each(INTRASENTENCE)
+@every_model_and_case_of(INTRASENTENCE)
 def test_pseudo_likelihood_reads_every_token_outside_the_attribute(scorer_of, by_hand, row, name, case):
     context, texts = filled(case)
     hand, expected = by_hand(name), []
@@ -112,8 +117,7 @@ def test_pseudo_likelihood_reads_every_token_outside_the_attribute(scorer_of, by
     assert scores == [pytest.approx(expected, abs=CLOSE)]
 
 
-@every_model
-@each(INTERSENTENCE)
+@every_model_and_case_of(INTERSENTENCE)
 def test_pseudo_likelihood_reads_the_context_before_the_whole_option(scorer_of, by_hand, row, name, case):
     context, sentences = case
     hand, expected = by_hand(name), []
@@ -124,8 +128,7 @@ def test_pseudo_likelihood_reads_the_context_before_the_whole_option(scorer_of, 
     assert scores == [pytest.approx(expected, abs=CLOSE)]
 
 
-@every_model
-@each(INTERSENTENCE)
+@every_model_and_case_of(INTERSENTENCE)
 def test_conditional_reads_the_option_after_its_context(scorer_of, by_hand, row, name, case):
     context, sentences = case
     hand, expected = by_hand(name), []
@@ -168,8 +171,7 @@ def test_token_that_straddles_the_border_is_the_options_and_counted(row):
     assert recipe.rows[0].optional == range(1)
 
 
-@every_model
-@each(INTRASENTENCE)
+@every_model_and_case_of(INTRASENTENCE)
 def test_word_l2r_masks_the_later_tokens_of_the_attribute_too(scorer_of, by_hand, row, name, case):
     context, texts = filled(case)
     hand, expected = by_hand(name), []
@@ -200,9 +202,7 @@ def whole_sentence(hand, method, text, word):
     return sum(values) / len(own)
 
 
-@every_model
-@pytest.mark.parametrize("method", WHOLE_SENTENCE)
-@each(INTRASENTENCE)
+@pytest.mark.parametrize(("name", "method", "case"), crossed(product(MASKED, WHOLE_SENTENCE), cases(INTRASENTENCE)))
 def test_whole_sentence_methods_read_the_filled_context(scorer_of, by_hand, row, name, method, case):
     context, texts = filled(case)
     expected = [whole_sentence(by_hand(name), method, text, WORDS[name]) for text, *_ in texts]
@@ -210,20 +210,18 @@ def test_whole_sentence_methods_read_the_filled_context(scorer_of, by_hand, row,
     assert scores == [pytest.approx(expected, abs=CLOSE)]
 
 
-@every_model
-@pytest.mark.parametrize("method", WHOLE_SENTENCE)
+@pytest.mark.parametrize(("name", "method"), crossed(MASKED, WHOLE_SENTENCE))
 def test_whole_sentence_methods_read_context_and_option(scorer_of, by_hand, row, name, method):
-    cases = list(INTERSENTENCE.values())
+    examples = list(INTERSENTENCE.values())
     expected = [
         [whole_sentence(by_hand(name), method, f"{context} {one}", WORDS[name]) for one in sentences]
-        for context, sentences in cases
+        for context, sentences in examples
     ]
-    scores = scorer_of(name, method=method).score([row(*case) for case in cases])
+    scores = scorer_of(name, method=method).score([row(*example) for example in examples])
     assert scores == [pytest.approx(one, abs=CLOSE) for one in expected]
 
 
-@every_model
-@pytest.mark.parametrize("method", WHOLE_SENTENCE)
+@pytest.mark.parametrize(("name", "method"), crossed(MASKED, WHOLE_SENTENCE))
 def test_whole_sentence_methods_read_each_sentence_of_a_pair(scorer_of, by_hand, row, name, method):
     pairs = list(PAIRS.values())
     expected = [[whole_sentence(by_hand(name), method, one, WORDS[name]) for one in pair] for pair in pairs]
@@ -245,9 +243,9 @@ def pair_by_hand(hand, pair, swapped, equal):
     return values[::-1] if swapped else values
 
 
-@every_model
-@pytest.mark.parametrize("direction", ["stereo", "antistereo"])
-@each(PAIRS)
+@pytest.mark.parametrize(
+    ("direction", "name", "case"), crossed(product(["stereo", "antistereo"], MASKED), cases(PAIRS))
+)
 def test_pairs_are_read_where_difflib_finds_them_equal_or_different(scorer_of, by_hand, row, name, direction, case):
     rows, swapped = [{**row("", case), "direction": direction}], direction == "antistereo"
     equal = [sum(values) for values in pair_by_hand(by_hand(name), case, swapped, equal=True)]
@@ -262,11 +260,12 @@ def test_order_of_a_pair_matters_to_difflib(by_hand):
     assert pair_by_hand(hand, pair, False, equal=True) != pair_by_hand(hand, pair, True, equal=True)
 
 
-@every_model
-@pytest.mark.parametrize("method", ["pseudo_likelihood", "differing_tokens"])
-@pytest.mark.parametrize("lowercase", [True, False])
-@pytest.mark.parametrize("sentence_space", [True, False])
-@pytest.mark.parametrize("decimals", [None, 1, 3])
+@pytest.mark.parametrize(
+    ("name", "method", "lowercase", "sentence_space", "decimals"),
+    crossed(
+        product(MASKED, ["pseudo_likelihood", "differing_tokens"]), product([True, False], [True, False], [None, 1, 3])
+    ),
+)
 def test_options_of_pairs(scorer_of, by_hand, row, name, method, lowercase, sentence_space, decimals):
     pair, byte_level, equal = PAIRS["other letter case"], name == "roberta", method == "pseudo_likelihood"
     read = [sentence.lower() if lowercase and not byte_level else sentence for sentence in pair]
@@ -297,8 +296,7 @@ def test_attention_is_asked_for_in_a_way_that_leaves_the_model_as_it_was(folder,
     assert model.config._attn_implementation == before != "eager"
 
 
-@every_model
-@pytest.mark.parametrize("method", ["pseudo_likelihood", *WHOLE_SENTENCE])
+@pytest.mark.parametrize(("name", "method"), crossed(MASKED, ["pseudo_likelihood", *WHOLE_SENTENCE]))
 def test_batches_do_not_matter(scorer_of, intrasentence, intersentence, row, name, method):
     rows = [*intrasentence[:2], *intersentence[:2], row("", PAIRS["one word"]), row("", PAIRS["several places"])]
     scorer = scorer_of(name, method=method, max_tokens=400)

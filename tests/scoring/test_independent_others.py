@@ -282,8 +282,7 @@ BATCHED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "options"), BATCHED, ids=str)
-@pytest.mark.parametrize("max_tokens", [200, 100_000])
+@pytest.mark.parametrize(("name", "options", "max_tokens"), crossed(BATCHED, [200, 100_000]), ids=str)
 def test_batches_do_not_matter(scorer_of, intrasentence, name, options, max_tokens):
     expected = [scorer_of(name, "float32", **options).score([one])[0] for one in intrasentence]
     scores = scorer_of(name, "float32", max_tokens=max_tokens, **options).score(intrasentence[::-1])[::-1]
@@ -298,8 +297,9 @@ def test_batches_of_options_after_their_contexts_do_not_matter(scorer_of, inters
     assert scores == [pytest.approx(one, abs=1e-4, rel=1e-5) for one in expected]
 
 
-@pytest.mark.parametrize("name", SENTINELS)
-@pytest.mark.parametrize("options", [{}, {"end": True}, {"method": "next_sentence"}], ids=str)
+@pytest.mark.parametrize(
+    ("name", "options"), crossed(SENTINELS, [{}, {"end": True}, {"method": "next_sentence"}]), ids=str
+)
 def test_batches_of_pairs_of_texts_do_not_matter(scorer_of, intersentence, name, options):
     expected = [scorer_of(name, "float32", **options).score([one])[0] for one in intersentence]
     scores = scorer_of(name, "float32", max_tokens=100_000, **options).score(intersentence)

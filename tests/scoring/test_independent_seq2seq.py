@@ -237,12 +237,23 @@ MODELS = {
         "span",
     ),
 }
+# What those before and after them have too: how texts are framed, how a side is made, and the library's code for it.
+ALIKE = {"mvp", "plbart", "mbart-50", "pegasus", "bert and gpt2", "switch", "longt5"}
 # They keep some of what they compute in float32, whatever their dtype.
 ROUNDED = {"switch", "switch that drops tokens", "umt5", "longt5", "longt5 with global tokens", "t5gemma"}
 # Padding matters to them.
 BY_LENGTH = {"fnet and gpt2"}
 # Their own pass over one row fails in float64.
 NOT_IN_FLOAT64 = {"fsmt": "without overflow"}
+
+
+def thorough(name):
+    """A model for which another of its make stands in the quick tests."""
+    return pytest.param(name, marks=pytest.mark.thorough)
+
+
+def marked(names):
+    return [thorough(name) if name in ALIKE else name for name in names]
 
 
 @pytest.fixture(scope="module")
@@ -423,7 +434,7 @@ def tolerance(name, dtype):
     return CLOSE_IN_FLOAT32 if name in ROUNDED else CLOSE[dtype]
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", marked(MODELS))
 def test_default_method_is_its_definition_one_row_at_a_time(asked, rows_of, name):
     # Float64 hides less; what is computed in float32 in any case shows no more there.
     dtype = "float32" if name in ROUNDED | NOT_IN_FLOAT64.keys() else "float64"
@@ -455,7 +466,9 @@ def test_method_that_is_not_the_default_is_its_definition(asked, rows_of, name, 
         assert scorer.score(rows_of(task)) == [pytest.approx(one, abs=1e-9) for one in expected]
 
 
-@pytest.mark.parametrize("name", ["led", "mbart", "nllb-moe", "switch that drops tokens", "t5gemma", "fnet and gpt2"])
+@pytest.mark.parametrize("name", [
+    "led", "mbart", thorough("nllb-moe"), "switch that drops tokens", "t5gemma", "fnet and gpt2",
+])  # fmt: skip
 def test_scores_do_not_depend_on_the_batch(asked, rows_of, name):
     model, tokenizer = asked(name, "float32")
     scorer = load_scorer(model=model, tokenizer=tokenizer)
@@ -468,7 +481,7 @@ def test_scores_do_not_depend_on_the_batch(asked, rows_of, name):
             assert other == [pytest.approx(one, abs=1e-5) for one in found[0]]
 
 
-@pytest.mark.parametrize("name", ["mbart", "nllb-moe", "switch", "t5gemma"])
+@pytest.mark.parametrize("name", ["mbart", "nllb-moe", thorough("switch"), "t5gemma"])
 def test_half_precision_differs_from_one_row_at_a_time_by_rounding_alone(asked, rows_of, name):
     model, tokenizer = asked(name, "float32")
     model = deepcopy(model).to(torch.bfloat16)

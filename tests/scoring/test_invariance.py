@@ -16,6 +16,7 @@ from stereoset_scoring.engines.fused import fused
 from stereoset_scoring.engines.projection import _projected_into
 from stereoset_scoring.planning.packing import pack
 from stereoset_scoring.planning.units import unit_of
+from tests.crossing import crossed
 
 KINDS = [
     # checkpoint, task
@@ -30,6 +31,8 @@ KINDS = [
     ("bare", "intersentence"),
 ]
 CLOSE = {"float32": 1e-4, "float64": 1e-12}
+BUDGETS = [60, 200, 100_000]
+BATCHES = [(max_tokens, dtype) for dtype in CLOSE for max_tokens in BUDGETS]
 
 every_kind = pytest.mark.parametrize(("name", "task"), KINDS)
 
@@ -55,9 +58,7 @@ def scores_alone(scorer_of_one, rows_of):
     return cache(lambda name, task, dtype: alone(scorer_of_one(name, dtype=dtype), rows_of(task)))
 
 
-@pytest.mark.parametrize("dtype", CLOSE)
-@pytest.mark.parametrize("max_tokens", [60, 200, 100_000])
-@every_kind
+@pytest.mark.parametrize(("name", "task", "max_tokens", "dtype"), crossed(KINDS, BATCHES))
 def test_score_does_not_depend_on_the_batch(scorer_of_one, scores_alone, rows_of, name, task, max_tokens, dtype):
     scorer = scorer_of_one(name, dtype=dtype, max_tokens=max_tokens)
     assert scorer.score(rows_of(task)) == near(scores_alone(name, task, dtype), dtype)
@@ -108,8 +109,7 @@ def test_score_does_not_depend_on_other_examples_or_repetitions(scorer_of_one, r
     assert scorer.score(rows * 2) == near(expected * 2)
 
 
-@pytest.mark.parametrize("side", ["left", "right"])
-@every_kind
+@pytest.mark.parametrize(("name", "task", "side"), crossed(KINDS, ["left", "right"]))
 def test_score_does_not_depend_on_the_tokenizers_padding_side(scorer_of, rows_of, name, task, side):
     scorer, rows = scorer_of(name), rows_of(task)
     expected = scorer.score(rows)
@@ -178,8 +178,7 @@ def test_equal_inputs_are_computed_once(scorer_of_one, row, name, context, sente
     assert len(scorer.plan([row(context, sentences)] * 3).rows) == count
 
 
-@pytest.mark.parametrize("max_tokens", [60, 200, 100_000])
-@every_kind
+@pytest.mark.parametrize(("name", "task", "max_tokens"), crossed(KINDS, BUDGETS))
 def test_batches_keep_the_budget_and_hold_every_row_once(scorer_of_one, rows_of, name, task, max_tokens):
     job = scorer_of_one(name, max_tokens=max_tokens).plan(rows_of(task))
     assert sorted(i for batch in job.batches for unit in batch for i in unit.indices) == list(range(len(job.rows)))
@@ -219,8 +218,7 @@ def test_vocabulary_is_projected_only_where_something_is_read(places_read, spied
     assert sum(places) < job.forward_tokens
 
 
-@pytest.mark.parametrize("name", PROJECTED)
-@pytest.mark.parametrize("projection", ["none", "never called", "flat input"])
+@pytest.mark.parametrize(("projection", "name"), crossed(["none", "never called", "flat input"], PROJECTED))
 def test_head_of_an_unusual_make_gives_the_same_scores(scorer_of, intrasentence, name, projection):
     expected = scorer_of(name).score(intrasentence)
     scorer = scorer_of(name)
@@ -255,8 +253,7 @@ def test_projection_is_left_as_it_was(scorer_of, intrasentence, name):
     assert before.dim() == 3
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-@pytest.mark.parametrize("name", PROJECTED)
+@pytest.mark.parametrize(("name", "dtype"), crossed(PROJECTED, ["bfloat16", "float16"]))
 def test_half_precision_logits_get_a_float32_softmax(scorer_of, intrasentence, name, dtype):
     scorer = scorer_of(name, dtype=dtype)
     engine = scorer.source.head(scorer.source.family).engine
