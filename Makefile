@@ -3,8 +3,8 @@
 PYTHON ?= python3
 PYTEST = .venv/bin/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 LAUNCH = .venv/bin/accelerate launch --num_machines 1 --num_processes 1 --mixed_precision no --dynamo_backend no
-# Percent of the lines that the tests have to reach.
-FLOOR = 90
+# Percent of the lines that the tests of `make test` have to reach.
+FLOOR = 94
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -40,7 +40,7 @@ test-thorough: .venv/installed
 	$(PYTEST) -m thorough
 
 coverage: .venv/installed
-	$(PYTEST) --cov --cov-fail-under $(FLOOR)
+	$(PYTEST) -m 'not thorough' --cov --cov-fail-under $(FLOOR)
 
 sweep: .venv/installed
 	OMP_NUM_THREADS=1 .venv/bin/python -m tests.sweep --page stereoset_scoring/ARCHITECTURES.md
