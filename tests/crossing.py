@@ -1,6 +1,6 @@
 """Tables of cases that are crossed: every line of each in the quick tests, every pair of lines in the thorough ones."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from itertools import cycle, islice
 from typing import Any
 
@@ -16,6 +16,16 @@ def crossed(first: Iterable[Any], second: Iterable[Any]) -> list[Any]:
     first, second = list(map(_line, first)), list(map(_line, second))
     quick = _every_line_of_each(_unmarked(first), _unmarked(second))
     return [_pair(one, other, quick=(i, j) in quick) for i, one in enumerate(first) for j, other in enumerate(second)]
+
+
+def thorough(*line: Any) -> Any:
+    """A line of a table that another one, like it, stands for in the quick tests."""
+    return pytest.param(*line, marks=pytest.mark.thorough)
+
+
+def thorough_where(alike: Container[Any], lines: Iterable[Any]) -> list[Any]:
+    """The lines of a table; thorough are those that begin with what another one, like it, stands for."""
+    return [thorough(*line.values) if line.values[0] in alike else line for line in map(_line, lines)]
 
 
 def _line(line: Any) -> Any:

@@ -66,10 +66,10 @@ class CausalEngine(LanguageModelEngine):
 
     @torch.no_grad()
     def _log_probs_of_packs(self, units: Sequence[Unit]) -> list[list[float]]:
-        reads = reads_in_trees(units)
+        trees = [unit.pack for unit in units if unit.pack is not None]
+        reads = reads_in_trees([row for unit in units for row in unit.rows], trees)
         numbers, nodes = reads.places.unbind(1)  # (N,), (N,)
-        inputs = self.packed_inputs([unit.pack for unit in units if unit.pack is not None])
-        return self._read(self._projected(inputs, (numbers, nodes)), reads)
+        return self._read(self._projected(self.packed_inputs(trees), (numbers, nodes)), reads)
 
     def packed_inputs(self, packs: Sequence[Pack]) -> Inputs:
         """The model's inputs for a batch of trees: ids, positions, and who sees whom."""

@@ -8,9 +8,9 @@ import torch
 from torch import nn
 from transformers.activations import ACT2FN, NewGELUActivation
 
-from stereoset_scoring.engines.relative import SHIFT, attention_of, positions_of, shifted
+from stereoset_scoring.engines.relative import attention_of, positions_of, shifted
 
-POSITIONS, ATTENTION = "relative_positional_encoding", "rel_attn_core"  # of XLNet
+SHIFT, POSITIONS, ATTENTION = "rel_shift_bnij", "relative_positional_encoding", "rel_attn_core"  # of XLNet
 
 
 @contextmanager

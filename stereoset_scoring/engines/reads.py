@@ -1,14 +1,14 @@
 """What is read of the rows of a batch, and where: as arrays, for there are many reads in a batch."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate, chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
+from stereoset_scoring.planning.packing import Pack
 from stereoset_scoring.planning.rows import Row
-from stereoset_scoring.planning.units import Unit
 
 
 class Reads(NamedTuple):
@@ -38,24 +38,20 @@ def reads_of(rows: Sequence[Row]) -> Reads:
     return _reads(np.repeat(np.arange(len(rows)), counts), positions, tokens, counts)
 
 
-def reads_in_trees(units: Sequence[Unit]) -> Reads:
-    """What is read of the rows of packed units, whose trees stand one below the other."""
-    trees = [(number, unit.pack) for number, unit in enumerate(units) if unit.pack is not None]
-    positions, tokens, counts = _asked(list(chain.from_iterable(unit.rows for unit in units)))
-    paths = list(chain.from_iterable(tree.paths for _, tree in trees))
+def reads_in_trees(rows: Sequence[Row], trees: Sequence[Pack]) -> Reads:
+    """What is read of rows that are packed in trees, which stand one below the other."""
+    positions, tokens, counts = _asked(rows)
+    paths = list(chain.from_iterable(tree.paths for tree in trees))
     nodes, begins = _array(chain.from_iterable(paths)), [0, *accumulate(map(len, paths))][:-1]
-    numbers = np.repeat([number for number, _ in trees], [len(tree.paths) for _, tree in trees])  # of each row's tree
+    numbers = np.repeat(np.arange(len(trees)), [len(tree.paths) for tree in trees])  # of each row's tree
     return _reads(np.repeat(numbers, counts), nodes[np.repeat(begins, counts) + positions], tokens, counts)
 
 
 def _asked(rows: Sequence[Row]) -> tuple[np.ndarray, np.ndarray, list[int]]:
     """(the positions (R,), the tokens (R,), how many of them are each row's)."""
-    asked = _array(chain.from_iterable(_pairs(rows))).reshape(-1, 2)
+    pairs = chain.from_iterable(row.reads for row in rows)
+    asked = _array(chain.from_iterable(pairs)).reshape(-1, 2)
     return asked[:, 0], asked[:, 1], [len(row.reads) for row in rows]
-
-
-def _pairs(rows: Iterable[Row]) -> Iterator[tuple[int, int]]:
-    return chain.from_iterable(row.reads for row in rows)
 
 
 def _reads(numbers: np.ndarray, positions: np.ndarray, tokens: np.ndarray, counts: list[int]) -> Reads:

@@ -6,7 +6,6 @@ from typing import Any
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-SHIFT = "rel_shift_bnij"  # of XLNet's attention
 HIDDEN = 1e30  # what its own subtracts from the score of what is not seen
 
 

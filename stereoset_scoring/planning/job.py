@@ -117,10 +117,10 @@ class Job:
     def observed(self, values: Mapping[int, Sequence[float]], unscored: Container[int] = ()) -> dict[str, list[float]]:
         """All that recipes observe beside the scores, by its name; see `scores` for what is given."""
         scored = (recipes for i, recipes in enumerate(self.recipes) if i not in unscored)
-        observing = [recipe for recipe in chain.from_iterable(scored) if recipe.observe]
+        observing = [(recipe, recipe.observe) for recipe in chain.from_iterable(scored) if recipe.observe]
         found, seen = self._found(values) if observing else {}, defaultdict(list)
-        for recipe in observing:
-            for name, value in _observed(recipe, found).items():
+        for recipe, observe in observing:
+            for name, value in observe(_values_of(recipe, found)).items():
                 seen[name].append(value)
         return dict(seen)
 
@@ -165,17 +165,15 @@ def _key(row: Row) -> str:
 
 def _score(recipe: Recipe, found: Found) -> float:
     """The score of an option, of what was found for the inputs of its rows."""
-    return recipe.combine([_values_of(row, found[row.input]) for row in recipe.rows])
+    return recipe.combine(_values_of(recipe, found))
 
 
-def _observed(recipe: Recipe, found: Found) -> Mapping[str, float]:
-    """What a recipe observes beside its score, if anything."""
-    if recipe.observe is None:
-        return {}
-    return recipe.observe([_values_of(row, found[row.input]) for row in recipe.rows])
+def _values_of(recipe: Recipe, found: Found) -> list[list[float]]:
+    """What was read of each row of a recipe."""
+    return [_of_row(row, found[row.input]) for row in recipe.rows]
 
 
-def _values_of(row: Row, found: Mapping[tuple[int, int], float]) -> list[float]:
+def _of_row(row: Row, found: Mapping[tuple[int, int], float]) -> list[float]:
     return [found[read] for read in row.reads]
 
 

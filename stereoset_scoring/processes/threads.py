@@ -4,8 +4,7 @@ import os
 import sys
 from pathlib import Path
 
-# Some 0.1 ms of looking round: what lies between two operations. By default it is some 17 ms.
-WAITING = {"GOMP_SPINCOUNT": "2000"}
+SPINS = "2000"  # some 0.1 ms, as lies between two operations; by default it is some 17 ms
 OF_THE_USER = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
 
 
@@ -16,7 +15,7 @@ def sleep_at_barriers() -> None:
     that shares it, and a tiny model takes several times as long. Holds for GNU's OpenMP, which torch brings on Linux.
     """
     if not any(name in os.environ for name in OF_THE_USER):
-        os.environ.update(WAITING)
+        os.environ["GOMP_SPINCOUNT"] = SPINS
 
 
 def take_threads() -> None:

@@ -16,6 +16,7 @@ import hypothesis.strategies as st
 import pytest
 
 from stereoset_dataset.inert_pickle import RefusedPickle, read_data_frame
+from tests.crossing import thorough
 
 ran = []
 
@@ -305,7 +306,7 @@ def test_any_program_ends_soon_and_small(program, position):
 FRAMES = [
     # which of the files, their counts of rows
     ("*_de.pkl", [2103, 2123]),
-    pytest.param("*.pkl", [2103, 2106, 2106, 2106, 2123, 2123, 2123, 2123], marks=pytest.mark.thorough),
+    thorough("*.pkl", [2103, 2106, 2106, 2106, 2123, 2123, 2123, 2123]),
 ]
 
 

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.skipif(
 from selenium.webdriver.common.by import By  # noqa: E402
 
 from stereoset_report.comparison import Named  # noqa: E402
+from tests.crossing import thorough  # noqa: E402
 from tests.report.test_page import HOSTILE, page_of, rows_of, saved  # noqa: E402
 
 QUIET = ("--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run")
@@ -157,7 +158,7 @@ def test_hostile_names_and_texts_stay_text(show):
     assert driver.get_log("browser") == []
 
 
-@pytest.mark.parametrize("runs", [5, pytest.param(RUNS, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("runs", [5, thorough(RUNS)])
 def test_a_leaderboard_of_many_runs_stays_usable(show, runs):
     rows = rows_of(terms=79, each=4229 // 79 + 1)[:4229]
     models = [Named(f"model {n}", saved(rows, lambda i, n=n: (i * n) % 7 - 3)) for n in range(1, runs + 1)]

@@ -12,7 +12,7 @@ from transformers import PreTrainedTokenizerFast
 from stereoset_scoring import load_scorer
 from stereoset_scoring.reading import Unreadable
 from stereoset_scoring.scorer import Scorer
-from tests.crossing import crossed
+from tests.crossing import crossed, thorough_where
 
 CLOSE = 1e-4  # float32, in nats
 
@@ -86,12 +86,6 @@ FOLLOWING = [
     ("A gardener met us.", ["He was kind.", "She was quiet and thoughtful.", "Trees are tall."]),
     ("We met a teacher near the river", ["He reads.", "It was a calm day!", "Rivers are long, are they not?"]),
 ]
-
-
-def marked(lines):
-    """Lines that begin with an architecture, of which those of another's make are thorough."""
-    lines = [line if isinstance(line, tuple) else (line,) for line in lines]
-    return [pytest.param(*line, marks=pytest.mark.thorough if line[0] in ALIKE else ()) for line in lines]
 
 
 def trained(tokenizer, trainer):
@@ -266,7 +260,7 @@ def test_both_routes_put_the_mask_where_the_attribute_stood(masked_tokenizers, r
             assert "".join((before + after).split()) == "".join(context.replace("BLANK", "").split())
 
 
-@pytest.mark.parametrize("architecture", marked(MASKED))
+@pytest.mark.parametrize("architecture", thorough_where(ALIKE, MASKED))
 def test_attention_received_is_that_of_one_text_at_a_time(masked_tokenizers, row, architecture):
     tokenizer, expected = masked_tokenizers["wordpiece"], []
     model = model_of(architecture, "MaskedLM", len(tokenizer), MASKED[architecture])
@@ -433,7 +427,7 @@ PROJECTED = [
 ]
 
 
-@pytest.mark.parametrize(("architecture", "kind", "table"), marked(PROJECTED))
+@pytest.mark.parametrize(("architecture", "kind", "table"), thorough_where(ALIKE, PROJECTED))
 def test_vocabulary_is_projected_only_where_something_is_read(
     masked_tokenizers, row, places_read, architecture, kind, table
 ):
@@ -464,7 +458,7 @@ IN_CHUNKS = [
 ]
 
 
-@pytest.mark.parametrize(("architecture", "kind", "table"), marked(IN_CHUNKS))
+@pytest.mark.parametrize(("architecture", "kind", "table"), thorough_where(ALIKE, IN_CHUNKS))
 def test_logits_of_a_few_places_at_a_time_give_the_same_scores(
     masked_tokenizers, row, monkeypatch, architecture, kind, table
 ):

@@ -65,6 +65,7 @@ from stereoset_scoring.checkpoints.families import family_of
 from stereoset_scoring.engines.sharing import Sharing
 from stereoset_scoring.planning.rows import Row
 from stereoset_scoring.refusal import Refusal
+from tests.crossing import thorough, thorough_where
 
 CLOSE = {"float64": 1e-9, "float32": 1e-5}  # in nats
 CLOSE_IN_FLOAT32 = 1e-4  # norms or softmax in float32, whatever the model's dtype
@@ -247,15 +248,6 @@ BY_LENGTH = {"fnet and gpt2"}
 NOT_IN_FLOAT64 = {"fsmt": "without overflow"}
 
 
-def thorough(name):
-    """A model for which another of its make stands in the quick tests."""
-    return pytest.param(name, marks=pytest.mark.thorough)
-
-
-def marked(names):
-    return [thorough(name) if name in ALIKE else name for name in names]
-
-
 @pytest.fixture(scope="module")
 def framed(tokenizer_of):
     """framed(how): a tokenizer that puts what it is told around a text "A"; byte-level, or "t5"."""
@@ -434,7 +426,7 @@ def tolerance(name, dtype):
     return CLOSE_IN_FLOAT32 if name in ROUNDED else CLOSE[dtype]
 
 
-@pytest.mark.parametrize("name", marked(MODELS))
+@pytest.mark.parametrize("name", thorough_where(ALIKE, MODELS))
 def test_default_method_is_its_definition_one_row_at_a_time(asked, rows_of, name):
     # Float64 hides less; what is computed in float32 in any case shows no more there.
     dtype = "float32" if name in ROUNDED | NOT_IN_FLOAT64.keys() else "float64"

@@ -10,25 +10,20 @@ from stereoset_scoring import load_scorer
 from stereoset_scoring.planning.units import unit_of
 from stereoset_scoring.questions.examples import as_pair
 from stereoset_scoring.scorer import Scorer
-from tests.crossing import crossed
+from tests.crossing import crossed, thorough
 
 LANGUAGES = ("en", "de", "es", "fr", "tr")
 COUNT, CHECKED = 8, 4
 CLOSE = 1e-4  # float32, in nats
 
 
-def like(*line):
-    """A line that another one, of the same model or of the same method, stands for in the quick tests."""
-    return pytest.param(*line, marks=pytest.mark.thorough)
-
-
 METHODS = [
     # model, task, method, options
     *(("bert", "intrasentence", name, {}) for name in ("likelihood", "pseudo_likelihood", "word_l2r")),
-    like("bert", "intrasentence", "aula", {}),
-    like("bert", "intrasentence", "likelihood", {"text": "pasted"}),
+    thorough("bert", "intrasentence", "aula", {}),
+    thorough("bert", "intrasentence", "likelihood", {"text": "pasted"}),
     ("bert", "intersentence", "next_sentence", {}),
-    like("bert", "intersentence", "pseudo_likelihood", {}),
+    thorough("bert", "intersentence", "pseudo_likelihood", {}),
     ("roberta", "intrasentence", "likelihood", {}),
     ("roberta", "intrasentence", "likelihood", {"preset": "stereoset"}),
     ("albert", "intrasentence", "likelihood", {}),
@@ -37,10 +32,10 @@ METHODS = [
     ("gpt2", "intrasentence", "likelihood", {"reduction": "mean_per_byte"}),
     *(("gpt2", "intersentence", name, {}) for name in ("conditional", "joint", "conditional_share")),
     ("gpt2", "intersentence", "gain", {"reduction": "sum"}),
-    *(like("gpt2", "intersentence", name, {"reduction": "sum"}) for name in ("joint_gain", "ratio")),
+    *(thorough("gpt2", "intersentence", name, {"reduction": "sum"}) for name in ("joint_gain", "ratio")),
     ("t5", "intrasentence", "likelihood", {}),
-    like("t5", "intrasentence", "likelihood", {"preset": "multilingual"}),
-    like("mt5", "intrasentence", "likelihood", {}),
+    thorough("t5", "intrasentence", "likelihood", {"preset": "multilingual"}),
+    thorough("mt5", "intrasentence", "likelihood", {}),
     ("mt5", "intrasentence", "likelihood", {"preset": "multilingual"}),
     *(("t5", "intersentence", name, {}) for name in ("conditional", "next_sentence")),
 ]

@@ -27,7 +27,7 @@ from stereoset_scoring.engines.projection import LOGITS
 from stereoset_scoring.engines.seq2seq import Seq2SeqEngine
 from stereoset_scoring.planning.rows import GREEDY, Row
 from stereoset_scoring.planning.units import unit_of
-from tests.crossing import crossed
+from tests.crossing import crossed, thorough
 
 VOCABULARY = 250_000
 TINY = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
@@ -90,7 +90,7 @@ class LargestTensor(torch.utils._python_dispatch.TorchDispatchMode):
     [
         (CausalEngine, gpt2),
         (CausalEngine, gemma2),
-        pytest.param(MaskedEngine, bert, marks=pytest.mark.thorough),  # projects as the first does
+        thorough(MaskedEngine, bert),  # projects as the first does
         (Seq2SeqEngine, mt5),
     ],
 )

@@ -5,6 +5,7 @@ import pytest
 from stereoset_dataset import load_stereoset
 from stereoset_scoring.planning.plan import make_job
 from stereoset_scoring.scorer import MAX_TOKENS, MAX_TOKENS_ELSEWHERE, load_scorer
+from tests.crossing import thorough
 
 LEAST = 0.05  # of the tokens that are no padding
 ASKED = [
@@ -38,9 +39,7 @@ def english(upstream):
     }
 
 
-@pytest.mark.parametrize(
-    ("name", "task", "method"), [*ASKED, *(pytest.param(*one, marks=pytest.mark.thorough) for one in ALIKE)]
-)
+@pytest.mark.parametrize(("name", "task", "method"), [*ASKED, *(thorough(*one) for one in ALIKE)])
 def test_hardly_anything_is_padding(shared, english, name, task, method):
     scorer = load_scorer(shared / "oracles" / "models" / name, device="cpu", method={task: method})
     recipes = scorer.plan(english[task]).recipes

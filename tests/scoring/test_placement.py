@@ -11,7 +11,7 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, LlamaConfig
 from stereoset_scoring import load_scorer
 from stereoset_scoring.engines.devices import gpus_of
 from stereoset_scoring.runs.record import beginning_record, model_record
-from tests.crossing import crossed
+from tests.crossing import crossed, thorough
 
 NAMES = ["bert", "gpt2", "llama", "xlnet", "t5"]
 CLOSE = 1e-4  # float32, in nats; T5's norms are float32 in float64 too
@@ -203,7 +203,7 @@ def one_layer(folder, tmp_path):
 
 
 # The one that takes least stands for all.
-COMPILED = ["bert", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("gpt2", "llama", "t5"))]
+COMPILED = ["bert", *(thorough(name) for name in ("gpt2", "llama", "t5"))]
 
 
 @pytest.mark.parametrize("name", COMPILED)

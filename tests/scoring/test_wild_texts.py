@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from stereoset_scoring.files.predictions import read_predictions, write_predictions
 from stereoset_scoring.planning.units import unit_of
 from stereoset_scoring.reading import score_here
+from tests.crossing import thorough
 
 wild = settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
@@ -74,8 +75,8 @@ CASES = [
     ("llama", "intrasentence"),
     ("t5", "intrasentence"),
     # Like one of these.
-    pytest.param("t5", "intersentence", marks=pytest.mark.thorough),
-    *(pytest.param(name, "intrasentence", marks=pytest.mark.thorough) for name in ("roberta", "albert", "mt5")),
+    thorough("t5", "intersentence"),
+    *(thorough(name, "intrasentence") for name in ("roberta", "albert", "mt5")),
 ]
 
 

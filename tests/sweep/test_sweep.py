@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.crossing import crossed
+from tests.crossing import crossed, thorough
 from tests.sweep.architectures import MAPPINGS, Architecture, windows
 from tests.sweep.page import page
 from tests.sweep.trial import DTYPES, Trial, trials_of
@@ -46,7 +46,7 @@ def test_scores_are_those_of_the_models_own_forward_pass_row_by_row(mapping, mod
     assert {trial.task for trial in trials} == {"intrasentence", "intersentence"}
 
 
-@pytest.mark.parametrize("dtype", [pytest.param("float32", marks=pytest.mark.thorough), "bfloat16"])
+@pytest.mark.parametrize("dtype", [thorough("float32"), "bfloat16"])
 def test_model_that_sees_what_follows_is_refused_as_a_causal_one(dtype):
     trials = trials_in_memory("causal", "cpmant", dtype)  # it counts positions from the end
     assert trials
