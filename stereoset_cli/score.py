@@ -10,7 +10,7 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from stereoset_scoring.processes import interruption
+from stereoset_scoring.processes import garbage, interruption
 
 if __name__ == "__main__":
     interruption.begin()  # before the imports, which take seconds
@@ -48,14 +48,14 @@ def main() -> None:
 def score(args: argparse.Namespace) -> None:
     """The run, and for two presets their difference."""
     sleep_at_barriers()
-    # Here, for importing them takes seconds.
-    from stereoset_report.results import find_alarms, make_results
-    from stereoset_report.text import render_curve, render_difference
-    from stereoset_scoring.processes.team import Lost
-    from stereoset_scoring.reading import Unreadable
-    from stereoset_scoring.runs.asked import name_of
-    from stereoset_scoring.runs.part import Listener
-    from stereoset_scoring.runs.run import run
+    with garbage.lasting():  # here, for importing them takes seconds
+        from stereoset_report.results import find_alarms, make_results
+        from stereoset_report.text import render_curve, render_difference
+        from stereoset_scoring.processes.team import Lost
+        from stereoset_scoring.reading import Unreadable
+        from stereoset_scoring.runs.asked import name_of
+        from stereoset_scoring.runs.part import Listener
+        from stereoset_scoring.runs.run import run
 
     def judge(parts: "Scored", record: Mapping[str, Any]) -> "tuple[Results, list[Alarm]]":
         results = make_results(parts, breakdown=args.breakdown)

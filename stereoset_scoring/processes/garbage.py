@@ -16,3 +16,13 @@ def kept() -> Iterator[None]:
         yield
     finally:
         gc.enable()
+
+
+@contextmanager
+def lasting() -> Iterator[None]:
+    """As `kept`; what is made inside stays until the process ends, and no later collection goes through it."""
+    with kept():
+        try:
+            yield
+        finally:
+            gc.freeze()

@@ -55,6 +55,11 @@ class Team:
         """Whether this process writes and prints."""
         return self.rank == 0
 
+    @property
+    def is_first_of_machine(self) -> bool:
+        """Whether this process does first what others of its machine find done."""
+        return self.state.is_local_main_process
+
     def deal(self, things: Sequence[T]) -> Iterator[T]:
         """Those things that fall to this process, of a list that is the same on every one: who is done takes the next.
 

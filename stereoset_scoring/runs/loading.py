@@ -12,9 +12,16 @@ from stereoset_scoring.processes.team import Team
 from stereoset_scoring.refusal import Refusal
 from stereoset_scoring.roles import Scores
 from stereoset_scoring.runs.asked import DEFAULTS, Asked, Placement
+from stereoset_scoring.sample.kept import keep_model
 from stereoset_scoring.scorer import Scorer, load_scorer
 
 SAMPLE_MODEL = "sample-model"  # in the output folder
+
+
+def import_loaders(asked: Asked) -> None:
+    """Import what loads a checkpoint, which takes seconds, if it will be needed."""
+    if asked.model.server is None and not _is_plain_baseline(asked.model.name):
+        import stereoset_scoring.checkpoints.checkpoint  # noqa: F401
 
 
 def load_scorers(asked: Asked, team: Team) -> Mapping[str | None, Scores]:
@@ -37,7 +44,7 @@ def _load(asked: Asked, team: Team) -> Scores:
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     name, sentiment = asked.model.name, sentiment_model(asked.model.name)
-    if name is not None and is_baseline(name) and not sentiment:
+    if name is not None and _is_plain_baseline(name):
         return load_baseline(name, asked.model.seed)
     _check_placement(asked.placement)
     spread = asked.placement.device_map or asked.placement.gpus_per_model
@@ -56,6 +63,11 @@ def _load(asked: Asked, team: Team) -> Scores:
     )
 
 
+def _is_plain_baseline(name: str | None) -> bool:
+    """Whether a name is that of a baseline that asks no model."""
+    return name is not None and is_baseline(name) and not sentiment_model(name)
+
+
 def _check_placement(placement: Placement) -> None:
     """See that several processes do not spread their models over the same GPUs."""
     together = int(os.environ.get("LOCAL_WORLD_SIZE", 1)) > 1
@@ -64,11 +76,9 @@ def _check_placement(placement: Placement) -> None:
 
 
 def _sample_model(asked: Asked, team: Team) -> Path:
-    """The folder of the tiny model, built by the first process of each machine."""
-    from stereoset_scoring.sample import build_model  # here, for it imports a model's code
-
+    """The folder of the tiny model, built by the first process of each machine if no earlier run has."""
     folder = asked.output.folder / SAMPLE_MODEL
     with team.first_of_machine_first():
-        if team.state.is_local_main_process:
-            build_model(folder)
+        if team.is_first_of_machine:
+            keep_model(folder)
     return folder

@@ -10,6 +10,7 @@ from typing import Any
 
 from stereoset_scoring.files.ledger import Ledger
 from stereoset_scoring.planning.portions import Portion
+from stereoset_scoring.processes import garbage
 from stereoset_scoring.processes.ahead import prepared_ahead
 from stereoset_scoring.processes.team import Team
 from stereoset_scoring.reading import read_rest
@@ -90,18 +91,21 @@ class Part:
             counter.done()
         costs = _together(self._team.gather(dict(self._plan.scorer.costs)))
         done = chain.from_iterable(self._team.gather(mine))
-        return self._put_together(done, costs, judge) if self._team.is_main else None
+        if not self._team.is_main:
+            return None
+        with garbage.kept():
+            return self._put_together(done, costs, judge)
 
     def _go_on(self) -> None:
         """Start from what earlier runs have computed; from now on the ledger takes more."""
         count = sum(map(len, self._known.values()))
-        found = (self._known, self._known_done) if self._team.state.is_local_main_process else ({}, {})
+        found = (self._known, self._known_done) if self._team.is_first_of_machine else ({}, {})
         shares = self._team.gather(found)  # also: nobody writes while another one reads
         self._known, self._known_done = (_joined(some) for some in zip(*shares, strict=True))
         self._ledger.open()
         if count and self._team.is_main:
             self._listener.note(f"Going on: {count} rows were computed before.")
-        if self._ledger.damaged and self._team.state.is_local_main_process:
+        if self._ledger.damaged and self._team.is_first_of_machine:
             torn = f"{self._ledger.damaged} lines in {self._ledger.folder}"
             self._listener.note(f"{torn} were torn or damaged and do not count.")
 

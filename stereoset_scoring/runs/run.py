@@ -8,10 +8,11 @@ from pathlib import Path
 from stereoset_scoring.files.finished import set_files_aside
 from stereoset_scoring.files.ledger import check_place, set_aside
 from stereoset_scoring.files.store import claimed
+from stereoset_scoring.processes import garbage
 from stereoset_scoring.processes.team import Team, our_team
 from stereoset_scoring.roles import Rows
 from stereoset_scoring.runs.asked import Asked
-from stereoset_scoring.runs.loading import load_scorers
+from stereoset_scoring.runs.loading import import_loaders, load_scorers
 from stereoset_scoring.runs.outcome import Judge, Outcome
 from stereoset_scoring.runs.part import PROGRESS, Listener, Part
 from stereoset_scoring.runs.plan import Known, Plan, make_plan
@@ -55,8 +56,12 @@ def _score(
     asked: Asked, team: Team, load_data: Callable[[], Mapping[str, Rows]], judge: Judge, listener: Listener
 ) -> list[Outcome]:
     """Data once; then each revision, the questions of one being those of the next where both ask alike."""
-    with team.first_of_machine_first():
-        data = load_data()
+    with garbage.lasting():
+        if not team.is_first_of_machine:
+            import_loaders(asked)  # while the first one reads the data
+        with team.first_of_machine_first():
+            data = load_data()
+        import_loaders(asked)
     outcomes: list[Outcome] = []
     before: Known | None = (None, {}) if asked.model.revisions else None
     for one in asked.each:

@@ -1,6 +1,7 @@
 """The built-in sample: its examples are well formed and its model goes the way of any checkpoint."""
 
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -10,7 +11,8 @@ import pytest
 import torch
 
 from stereoset_scoring import load_scorer
-from stereoset_scoring.sample import build_model, load_sample
+from stereoset_scoring.sample import build_model, kept, load_sample
+from stereoset_scoring.sample import model as sample_code
 
 TASKS = ("intrasentence", "intersentence")
 GOLD_LABELS = {"stereotype", "anti-stereotype", "unrelated"}
@@ -121,3 +123,34 @@ def test_equal_seeds_give_equal_models_and_the_callers_torch_stays_as_it_was(sam
     assert same.score(rows) == scorer.score(rows) != other.score(rows)
     for name in ("tokenizer.json", "config.json"):
         assert json.loads((tmp_path / "again" / name).read_text()) == json.loads((sample_model / name).read_text())
+
+
+CHANGES = {
+    "nothing": (lambda folder, patch: None, 0),
+    "a file of the user's beside it": (lambda folder, patch: (folder / "notes.txt").write_text("mine"), 0),
+    "other weights": (lambda folder, patch: (folder / "model.safetensors").write_bytes(b"torn"), 1),
+    "no tokenizer": (lambda folder, patch: (folder / "tokenizer.json").unlink(), 1),
+    "a torn note of how it was made": (lambda folder, patch: (folder / kept.MADE).write_text('{"by": {'), 1),
+    "a note of another kind": (lambda folder, patch: (folder / kept.MADE).write_text("[1]"), 1),
+    "no note": (lambda folder, patch: (folder / kept.MADE).unlink(), 1),
+    "another torch": (lambda folder, patch: patch.setattr(kept, "version", lambda name: "0"), 1),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_model_is_built_again_only_if_it_would_become_another(sample_model, tmp_path, monkeypatch, change):
+    built = []
+
+    def build(folder):
+        shutil.copytree(sample_model, folder, dirs_exist_ok=True)
+        built.append(folder)
+
+    monkeypatch.setattr(sample_code, "build_model", build)
+    folder, (happens, again) = tmp_path / "model", CHANGES[change]
+    kept.keep_model(folder)
+    happens(folder, monkeypatch)
+    kept.keep_model(folder)
+    assert len(built) == 1 + again
+    kept.keep_model(folder)
+    assert len(built) == 1 + again
+    assert (folder / "model.safetensors").read_bytes() == (sample_model / "model.safetensors").read_bytes()
