@@ -2,18 +2,20 @@
 
 Every process writes one file of its own, so nothing depends on how many there are. A line is
 
-    <check sum> {"of": <digest of an identity>, "rows": [[key of a row, [values in nats, …]], …]}
+    <check sum> {"of": <digest of an identity>, "rows": [[key of a row, its values in nats], …]}
 
-one batch of one config, whole or not at all; when a part of a config is done, a line with "part" and "done" says what
-came of it, and the first lines spell out the identities. A line that is torn or changed
-fails its check sum, and its rows are computed again. Files of other names are nobody's business, and of what
-has such a name only what holds a line of this kind is ever removed.
+one batch of one config, whole or not at all, its values doubles in base64, which takes a quarter of the time of
+decimals; when a part of a config is done, a line with "part" and "done" says what came of it, and the first lines spell
+out the identities. A line that is torn or changed fails its check sum, and its rows are computed again. Files of other
+names are nobody's business, and of what has such a name only what holds a line of this kind is ever removed.
 """
 
+import base64
 import hashlib
 import json
 import os
 import re
+import struct
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
@@ -75,7 +77,7 @@ class Ledger:
         for batch in batches:
             rows = found[self._configs[batch["of"]]]
             for key, values in batch["rows"]:
-                rows.setdefault(key, values)
+                rows.setdefault(key, _unpacked(values))
         for one in parts:
             start, stop = one["part"]
             self.done[self._configs[one["of"]]][start, stop] = one["done"]
@@ -114,7 +116,8 @@ class Ledger:
         Raises:
             OSError: if they cannot be written; what was recorded before stays.
         """
-        self._add({"of": self._digests[config], "rows": sorted(values.items())})
+        packed = [(key, _packed(of_row)) for key, of_row in sorted(values.items())]
+        self._add({"of": self._digests[config], "rows": packed})
 
     def add_done(self, config: str, part: tuple[int, int], done: Any) -> None:
         """Record what came of a part of a config, ready for JSON; its rows need not be looked at again.
@@ -239,6 +242,15 @@ def _sound(line: bytes) -> bytes | None:
     """The text of a line whose check sum holds; None for any other."""
     check, _, text = line.partition(b" ")
     return text if check.decode("latin-1") == _checksum(text) else None
+
+
+def _packed(values: Sequence[float]) -> str:
+    return base64.b64encode(struct.pack(f"<{len(values)}d", *values)).decode("ascii")
+
+
+def _unpacked(text: str) -> list[float]:
+    packed = base64.b64decode(text)
+    return list(struct.unpack(f"<{len(packed) // 8}d", packed))
 
 
 def _checksum(text: bytes) -> str:
