@@ -20,6 +20,7 @@ VERSION = "1.0.0"
 AVERAGES = ("target", "example")
 TIES = {"strict": 0.0, "half": 0.5}  # what a tie gives to the side that would have to be higher
 LABELS = ("anti-stereotype", "stereotype", "unrelated")  # in the order of the data set's ClassLabel
+_COMPLETE = (sorted(LABELS), sorted(LABELS[:2]))  # all labels that an example's options may have
 BREAKDOWNS = ("bias_type", "target", "direction", "agreement")
 COLUMNS = ("target", "bias_type", "direction", "agreement", "gold_label", "sentences")  # all that is read of a row
 
@@ -229,7 +230,7 @@ def judge(scores: Any, reference: Any, ties: str = "strict", name: str = "The ex
         raise Refusal(f"{name} has the prediction {shown(scores)}: give a list, a score for each option.")
     if len(given) != len(labels):
         raise Refusal(f"{name} has {len(given)} scores for {len(labels)} options: give one for each.")
-    if sorted(labels) not in (sorted(LABELS), sorted(LABELS[:2])):
+    if sorted(labels) not in _COMPLETE:
         raise Refusal(
             f"{name} has the gold labels {', '.join(labels) or 'none'}: give one stereotype, one anti-stereotype "
             "and at most one unrelated."
@@ -543,6 +544,8 @@ def _in_order(values: Any) -> list[Any] | None:
 
     What iterates without being a list is not taken for one: the keys of a mapping, a set, a text, bytes.
     """
+    if type(values) is list:  # as nearly all are
+        return values
     if isinstance(values, str | bytes | bytearray | memoryview | type):
         return None
     if hasattr(values, "tolist"):
@@ -602,11 +605,12 @@ def _check_resampling(confidence_level: Any, n_resamples: Any, seed: Any) -> Non
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
+    # The abstract classes are slow to ask.
+    return type(value) in (int, float) or (isinstance(value, Real) and not isinstance(value, bool))
 
 
 def _is_whole(number: Any) -> bool:
-    return isinstance(number, Integral) and not isinstance(number, bool)
+    return type(number) is int or (isinstance(number, Integral) and not isinstance(number, bool))
 
 
 def _check_choice(name: str, value: Any, known: Iterable[str]) -> None:
