@@ -285,23 +285,22 @@ class Scorer:
             return recipe
         limits = [self._head(row.head).longest_input or math.inf for row in recipe.rows]
         rows = zip(recipe.rows, limits, strict=True)
-        return replace(recipe, rows=tuple(row.whole if len(row.whole.ids) <= most else row for row, most in rows))
+        return recipe._replace(rows=tuple(row.whole if len(row.whole.ids) <= most else row for row, most in rows))
 
-    @staticmethod
-    def _texts(examples: Iterable[Example | Refusal], method: Callable[[str], Method]) -> Iterator[tuple[str, bool]]:
-        """The texts of some examples that will be tokenized: for scores, and to count what is unknown of each option.
+    def _read_ahead(self, examples: Iterable[Example], method: Callable[[str], Method]) -> None:
+        """Tokenize what some examples ask, and the sentences of their options, of which it is counted what is unknown.
 
         Args:
-            examples: those that are none, refusals, have no texts.
+            examples: the examples.
             method: gives the method that scores a task.
         """
+        texts: list[tuple[str, bool]] = []
+        bare: list[str] = []
         for example in examples:
-            if isinstance(example, Refusal):
-                continue
             with suppress(Refusal):
-                yield from method(example.task).texts(example)
-                for option in example.options:
-                    yield option.sentence, False
+                texts += method(example.task).texts(example)
+                bare += [option.sentence for option in example.options]
+        self.source.tokenizer.read_ahead(texts, bare)
 
     def _try_out(self, recipes: Sequence[Sequence[Recipe]]) -> None:
         """Let the engines of all heads try what they promise, on the rows of each example."""
@@ -402,7 +401,7 @@ class Scorer:
         refused: dict[int, str] = {}
         method = cache(self.method)
         examples = list(map(_example_or_refusal, rows))
-        self.source.tokenizer.read_ahead(self._texts(examples, method))
+        self._read_ahead((one for one in examples if not isinstance(one, Refusal)), method)
         for i, example in enumerate(examples):
             try:
                 if isinstance(example, Refusal):

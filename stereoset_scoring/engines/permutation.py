@@ -1,7 +1,6 @@
 """Permutation language models (XLNet)."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import torch
 
@@ -38,4 +37,4 @@ class PermutationEngine(BidirectionalEngine, LanguageModelEngine):
 
 
 def _read_at_masks(rows: Sequence[Row]) -> list[Row]:
-    return [replace(row, query=False) for row in rows]
+    return [row._replace(query=False) for row in rows]

@@ -1,7 +1,6 @@
 """What the rows of an encoder-decoder may share, tried on made-up rows."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from enum import IntEnum
 from math import inf, isnan
 from typing import Any
@@ -88,7 +87,7 @@ def _says_the_same(engine: Any, rows: Sequence[Row], alone: Sequence[list[float]
     values = engine._log_probs(rows)
     if not all(map(close, values, alone)) or _is_exact(engine.model):
         return all(map(close, values, alone))
-    changed = [rows[0], *(replace(row, ids=row.ids[::-1], decoder=decoder_of(row)[::-1]) for row in rows[1:])]
+    changed = [rows[0], *(row._replace(ids=row.ids[::-1], decoder=decoder_of(row)[::-1]) for row in rows[1:])]
     filler, engine.pad_token_id = engine.pad_token_id, rows[0].ids[0]
     try:
         return engine._log_probs(changed)[0] == values[0]
@@ -127,7 +126,7 @@ def _check_promises(engine: Any, row: Row, values: Sequence[float]) -> None:
     decoder = decoder_of(row)
     earlier = tuple((position, token) for position, token in row.reads if position < len(decoder))
     for last in ((decoder[0],), ()):  # another token, or none
-        later = replace(row, decoder=(*decoder[:-1], *last), reads=earlier)
+        later = row._replace(decoder=(*decoder[:-1], *last), reads=earlier)
         if not close(engine._log_probs([later])[0], values[: len(earlier)]):
             raise Refusal(
                 f"The decoder of this {name} predicts a token otherwise when others follow, so it gives no "

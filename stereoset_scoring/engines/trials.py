@@ -165,7 +165,7 @@ def try_causal(engine: "CausalEngine", rows: Sequence[Row], packing: bool = True
     own = sorted(set(tree.paths[0]).difference(*tree.paths[1:]))  # at the longest row's end, nobody else's
     own = own[len(own) // 2 :]
     other = replace(tree, ids=_exchanged(tree.ids, own))
-    changed = replace(rows[0], ids=tuple(other.ids[node] for node in tree.paths[0]))
+    changed = rows[0]._replace(ids=tuple(other.ids[node] for node in tree.paths[0]))
     states = engine.states(engine.inputs([*rows, changed]))  # (B, T, H)
     alone, selects, projects = _lone_states(engine, rows)
     virtual = len(alone[len(rows) - 1]) - len(rows[-1].ids)
@@ -215,7 +215,7 @@ def try_bidirectional(engine: "BidirectionalEngine", long: Row, short: Row) -> T
         Refusal: if its output does not depend on what follows, or is not to be found; or if it fails.
     """
     middle, width = len(long.ids) // 2, len(short.ids)
-    changed = replace(long, ids=_exchanged(long.ids, range(middle, len(long.ids))))
+    changed = long._replace(ids=_exchanged(long.ids, range(middle, len(long.ids))))
     alone, logits = engine.observed(engine.inputs([short]))
     by_place = alone.dim() == 3
     if by_place and alone.shape[1] != width:
@@ -248,7 +248,7 @@ def cut(row: Row, length: int) -> Row:
     """A row of so many tokens: the first ones and the last."""
     first = length - 1
     segments = row.segments and (*row.segments[:first], row.segments[-1])
-    return replace(row, ids=(*row.ids[:first], row.ids[-1]), segments=segments)
+    return row._replace(ids=(*row.ids[:first], row.ids[-1]), segments=segments)
 
 
 def stretched(row: Row, count: int) -> Row:
@@ -257,7 +257,7 @@ def stretched(row: Row, count: int) -> Row:
     again = list(islice(cycle(range(max(1, middle - 3), max(2, middle))), count))
     order = [*range(middle), *(i for i in again if i < len(row.ids)), *range(middle, len(row.ids))]
     segments = row.segments and tuple(row.segments[i] for i in order)
-    return replace(row, ids=tuple(row.ids[i] for i in order), segments=segments)
+    return row._replace(ids=tuple(row.ids[i] for i in order), segments=segments)
 
 
 @torch.no_grad()

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from stereoset_scoring.methods.method import Method
@@ -113,10 +113,6 @@ class CausalMethod(Method):
 class SentenceLikelihood(CausalMethod):
     """What the methods of lone sentences share."""
 
-    def texts(self, example: Example) -> list[tuple[str, bool]]:
-        """As Method."""
-        return [(option.sentence, False) for option in example.options]
-
     def recipes(self, example: Example, tokenizer: Tokenizer) -> list[Recipe]:
         """One Recipe per option."""
         return [self._recipe(option.sentence, tokenizer) for option in example.options]
@@ -201,7 +197,7 @@ class ContextAndOption(CausalMethod):
         else:
             first, straddling = len(tokenizer.encode_bare(context)), 0
         recipe = self.score(Joined(context, option, tokens.ids, first), tokenizer)
-        return replace(recipe, straddling=straddling) if straddling else recipe
+        return recipe._replace(straddling=straddling) if straddling else recipe
 
     @abstractmethod
     def score(self, joined: Joined, tokenizer: Tokenizer) -> Recipe:

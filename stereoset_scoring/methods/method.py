@@ -34,7 +34,8 @@ class Method(ABC):
     def texts(self, example: Example) -> Iterable[tuple[str, bool]]:
         """The texts of an example that `recipes` tokenizes, each with whether special tokens are added to it.
 
-        Those of many examples are tokenized at once, which takes less time; what is not named here, one by one.
+        Those of many examples are tokenized at once, which takes less time; what is not named here, one by one, but
+        for the options' sentences without special tokens, whose ids are always known.
         """
         return ()
 

@@ -5,7 +5,7 @@ Each method declares by `reduce` how the readings of an option become its score;
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import ClassVar
 
@@ -80,7 +80,7 @@ class MaskedConditional(Method):
     def _recipe(self, example: Example, option: Option, tokenizer: Tokenizer) -> Recipe:
         tokens, positions, straddling = option_tokens(example, option, tokenizer)
         context = range(tokens.ordinary[0], positions[0]) if positions else range(0)
-        rows = [replace(masked_row(tokens, i, {i}, tokenizer), optional=context) for i in positions]
+        rows = [masked_row(tokens, i, {i}, tokenizer)._replace(optional=context) for i in positions]
         return Recipe(tuple(rows), self.reduce, straddling)
 
 

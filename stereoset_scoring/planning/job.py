@@ -5,17 +5,17 @@ import marshal
 from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from typing import Any, NamedTuple
 
-from stereoset_scoring.planning.rows import Input, Recipe, Row
+from stereoset_scoring.planning.rows import Recipe, Row
 from stereoset_scoring.planning.units import Unit
 
 KEY = 20  # digits, such that no two of a billion rows are likely to share them
 PLAIN = 2  # the version of marshal in which equal values are equal bytes, and which takes a third of the time of repr
 
-Found = Mapping[Input, Mapping[tuple[int, int], float]]  # a row's input -> (position, token) -> ln P
+Asked = tuple[int, ...]  # of an option, the indices of the rows that it reads
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,17 @@ class Job:
     @property
     def equal_options(self) -> int:
         """Examples of which two options are the same to the model: equal rows are read of them."""
-        return sum(map(_asks_twice, self.recipes))
+        return sum(map(_asks_twice, self.recipes, self.asked))
+
+    @cached_property
+    def asked(self) -> list[list[Asked]]:
+        """asked[i][j], the indices of the rows that option j of example i reads, in the order of its recipe's."""
+        numbers = {row.input: i for i, row in enumerate(self.rows)}
+
+        def of_one(recipe: Recipe) -> Asked:
+            return tuple([numbers[row.input] for row in recipe.rows])
+
+        return [list(map(of_one, recipes)) for recipes in self.recipes]
 
     @cached_property
     def keys(self) -> list[str]:
@@ -83,12 +93,13 @@ class Job:
         Args:
             failures: {index of the row: why it cannot be read}.
         """
-        reasons = {self.rows[i].input: reason for i, reason in failures.items()}
         unscored: dict[int, str] = {}
-        for i, recipes in enumerate(self.recipes):
-            for row in _rows_of(recipes):
-                if row.input in reasons:
-                    unscored.setdefault(i, reasons[row.input])
+        if not failures:
+            return unscored
+        for i, asked in enumerate(self.asked):
+            for row in chain.from_iterable(asked):
+                if row in failures:
+                    unscored.setdefault(i, failures[row])
         return unscored
 
     def name_of(self, index: int) -> str:
@@ -106,32 +117,40 @@ class Job:
         Raises:
             RuntimeError: if a row came back without values.
         """
-        found = self._found(values)
-        scored = [recipes for i, recipes in enumerate(self.recipes) if i not in unscored]
-        self._check_nothing_is_lost(found, scored)
+        self._check_nothing_is_lost(values, unscored)
         scores: list[list[float] | None] = []
-        for i, recipes in enumerate(self.recipes):
-            scores.append(None if i in unscored else [_score(recipe, found) for recipe in recipes])
+        for i, (recipes, asked) in enumerate(zip(self.recipes, self.asked, strict=True)):
+            scores.append(None if i in unscored else list(map(partial(self._score, values), recipes, asked)))
         return scores
+
+    def _score(self, values: Mapping[int, Sequence[float]], recipe: Recipe, asked: Asked) -> float:
+        """The score of an option."""
+        return recipe.combine(self._values_of(recipe, asked, values))
 
     def observed(self, values: Mapping[int, Sequence[float]], unscored: Container[int] = ()) -> dict[str, list[float]]:
         """All that recipes observe beside the scores, by its name; see `scores` for what is given."""
-        scored = (recipes for i, recipes in enumerate(self.recipes) if i not in unscored)
-        observing = [(recipe, recipe.observe) for recipe in chain.from_iterable(scored) if recipe.observe]
-        found, seen = self._found(values) if observing else {}, defaultdict(list)
-        for recipe, observe in observing:
-            for name, value in observe(_values_of(recipe, found)).items():
-                seen[name].append(value)
+        seen: dict[str, list[float]] = defaultdict(list)
+        for recipe, asked in self._options(unscored):
+            if recipe.observe:
+                for name, value in recipe.observe(self._values_of(recipe, asked, values)).items():
+                    seen[name].append(value)
         return dict(seen)
 
-    def _found(self, values: Mapping[int, Sequence[float]]) -> Found:
-        return {self.rows[i].input: dict(zip(self.rows[i].reads, of_row, strict=True)) for i, of_row in values.items()}
+    def _options(self, unscored: Container[int]) -> Iterator[tuple[Recipe, Asked]]:
+        """The recipes of all options of the examples that are scored, each with the rows that it reads."""
+        for i, (recipes, asked) in enumerate(zip(self.recipes, self.asked, strict=True)):
+            if i not in unscored:
+                yield from zip(recipes, asked, strict=True)
 
-    def _check_nothing_is_lost(self, found: Found, scored: Sequence[Sequence[Recipe]]) -> None:
-        lost = {row.input for recipes in scored for row in _rows_of(recipes)} - found.keys()
+    def _values_of(self, recipe: Recipe, asked: Asked, values: Mapping[int, Sequence[float]]) -> list[Sequence[float]]:
+        """What was read of each row of a recipe."""
+        return [_of_row(row, self.rows[i], values[i]) for row, i in zip(recipe.rows, asked, strict=True)]
+
+    def _check_nothing_is_lost(self, values: Container[int], unscored: Container[int]) -> None:
+        needed = set(chain.from_iterable(asked for _, asked in self._options(unscored)))
+        lost = [row for row in sorted(needed) if row not in values]
         if lost:
-            first = next(i for i, row in enumerate(self.rows) if row.input in lost)
-            raise RuntimeError(f"{len(lost)} of {len(self.rows)} rows came back without values, first row {first}.")
+            raise RuntimeError(f"{len(lost)} of {len(self.rows)} rows came back without values, first row {lost[0]}.")
 
 
 class Questions(NamedTuple):
@@ -163,23 +182,12 @@ def _key(row: Row) -> str:
     return hashlib.sha256(marshal.dumps(asked, PLAIN)).hexdigest()[:KEY]
 
 
-def _score(recipe: Recipe, found: Found) -> float:
-    """The score of an option, of what was found for the inputs of its rows."""
-    return recipe.combine(_values_of(recipe, found))
-
-
-def _values_of(recipe: Recipe, found: Found) -> list[list[float]]:
-    """What was read of each row of a recipe."""
-    return [_of_row(row, found[row.input]) for row in recipe.rows]
-
-
-def _of_row(row: Row, found: Mapping[tuple[int, int], float]) -> list[float]:
+def _of_row(row: Row, of_all: Row, values: Sequence[float]) -> Sequence[float]:
+    """What a row reads, of the values of the row that reads it for all."""
+    if row.reads == of_all.reads and len(values) == len(row.reads):  # as of nearly all
+        return values
+    found = dict(zip(of_all.reads, values, strict=True))
     return [found[read] for read in row.reads]
-
-
-def _rows_of(recipes: Sequence[Recipe]) -> Iterator[Row]:
-    """All rows of the options of an example."""
-    return chain.from_iterable(recipe.rows for recipe in recipes)
 
 
 def _is_truncated(recipes: Sequence[Recipe]) -> bool:
@@ -187,7 +195,9 @@ def _is_truncated(recipes: Sequence[Recipe]) -> bool:
     return any(recipe.truncated for recipe in recipes)
 
 
-def _asks_twice(recipes: Sequence[Recipe]) -> bool:
-    """Whether two options of an example are the same to the model."""
+def _asks_twice(recipes: Sequence[Recipe], rows: Sequence[Asked]) -> bool:
+    """Whether two options of an example, which read the rows of these indices, are the same to the model."""
+    if len(set(rows)) == len(rows):
+        return False
     asked = [(recipe.rows, recipe.part) for recipe in recipes if recipe.rows]
     return len(set(asked)) < len(asked)

@@ -51,15 +51,16 @@ def make_job(
 
 def distinct_rows(recipes: Sequence[Sequence[Recipe]]) -> tuple[list[Row], list[int]]:
     """(the distinct inputs, each a row with all that anybody reads from it; the first example that asks each)."""
-    asking: dict[Input, list[Row]] = defaultdict(list)
-    examples: dict[Input, int] = {}
+    asking: dict[Input, list[Row]] = {}
+    examples: list[int] = []
     for i, of_example in enumerate(recipes):
         for recipe in of_example:
             for row in recipe.rows:
-                asked = row.input
-                asking[asked].append(row)
-                examples.setdefault(asked, i)
-    return list(map(_together, asking.values())), list(examples.values())
+                same = asking.setdefault(row.input, [])
+                if not same:
+                    examples.append(i)
+                same.append(row)
+    return list(map(_together, asking.values())), examples
 
 
 def _together(rows: Sequence[Row]) -> Row:

@@ -1,15 +1,14 @@
 """The words that methods, engines and runner share: a row, and a recipe. No tensors, no device, no batch."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 Values = Sequence[Sequence[float]]
 Input = tuple[Hashable, ...]  # of a row, to compare
 GREEDY = -1
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One input of a model, and what is read from its output.
 
     Attributes:
@@ -75,7 +74,7 @@ class Row:
     @property
     def whole(self) -> "Row":
         """The row with what follows."""
-        return replace(self, ids=self.ids + self.following, following=())
+        return self._replace(ids=self.ids + self.following, following=())
 
     def without(self, count: int) -> "Row":
         """The row without the first ids of its optional context, as many as count says and there are."""
@@ -83,8 +82,7 @@ class Row:
         if not left_out:
             return self
         start, stop = left_out.start, left_out.stop
-        return replace(
-            self,
+        return self._replace(
             ids=self.ids[:start] + self.ids[stop:],
             reads=tuple((position - len(left_out), token) for position, token in self.reads),
             segments=self.segments and self.segments[:start] + self.segments[stop:],
@@ -92,8 +90,7 @@ class Row:
         )
 
 
-@dataclass(frozen=True)
-class Recipe:
+class Recipe(NamedTuple):
     """How one option gets its score.
 
     Attributes:

@@ -110,6 +110,7 @@ def test_what_longer_rows_show_counts_for_their_portion_alone(scorer_of_one, int
 
 
 TEXTS = st.lists(st.tuples(st.text(max_size=12), st.booleans()), max_size=6)
+BARE = st.lists(st.text(max_size=12), max_size=6)
 
 
 @pytest.mark.parametrize("name", ["gpt2", "bert", "t5"])
@@ -117,13 +118,15 @@ def test_texts_that_are_read_ahead_are_the_same_tokens(scorer_of, name):
     hub = scorer_of(name).source.tokenizer.hub
 
     @settings(max_examples=25)
-    @given(TEXTS)
-    def same(texts):
+    @given(TEXTS, BARE)
+    def same(texts, bare):
         ahead, alone = Tokenizer(hub), Tokenizer(hub)
-        ahead.read_ahead(texts)
+        ahead.read_ahead(texts, bare)
         for text, special in texts:
             assert ahead.tokenize(text, special) == alone.tokenize(text, special)
+        for text in bare + [text for text, _ in texts]:
             assert ahead.encode_bare(text) == alone.encode_bare(text)
+            assert ahead.tokenize(text, special=False) == alone.tokenize(text, special=False)
 
     same()
 
