@@ -23,6 +23,7 @@ from stereoset_scoring.methods.registry import methods_table
 from stereoset_scoring.processes.interruption import Interrupted, listening
 from stereoset_scoring.processes.threads import sleep_at_barriers
 from stereoset_scoring.questions.configs import CONTEXT_TASKS, ENGLISH, config_name
+from stereoset_scoring.questions.examples import options_of
 
 if TYPE_CHECKING:  # they import torch, which takes seconds
     from stereoset_report.alarms import Alarm
@@ -107,10 +108,15 @@ def load_data(args: argparse.Namespace, own: "OwnData | None", selection: "Selec
     if selection and is_main():
         for config, rows in data.items():
             say(f"  {config}: {len(rows) - len(kept[config])} of {len(rows)} examples left out ({selection})")
-    first = {config: rows[: args.limit] for config, rows in kept.items()}
+    first = {config: list(map(_with_listed_options, rows[: args.limit])) for config, rows in kept.items()}
     if not args.keep_going:
         check_pairs(first)
     return dict(first)
+
+
+def _with_listed_options(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row whose options are a list: they are taken apart some six times, and a mapping of lists more slowly."""
+    return {**row, "sentences": options_of(row)}
 
 
 def headline(model: Mapping[str, Any]) -> list[str]:

@@ -17,7 +17,7 @@ from stereoset_scoring.files.finished import RESULTS, read_record
 from stereoset_scoring.files.predictions import align, printable, read_predictions
 from stereoset_scoring.files.store import read_json
 from stereoset_scoring.questions.configs import CONTEXT_TASKS, LANGUAGES_OF, PAIRS, asked_as, config_name
-from stereoset_scoring.questions.examples import as_pair, options_of
+from stereoset_scoring.questions.examples import as_pair
 from stereoset_scoring.refusal import Refusal
 from stereoset_scoring.sample import load_sample
 
@@ -205,11 +205,7 @@ def load_rows(config: str, split: str, data_dir: str | Path | None, whole: bool 
 
 
 def _without_annotators(row: dict[str, Any]) -> dict[str, Any]:
-    """A row without who labelled it how, which is two thirds of it and read by nobody here: its `agreement` stays.
-
-    Its options are a list, as in the JSON files, which is taken apart more easily than a mapping of lists.
-    """
+    """A row without who labelled it how, which is two thirds of it and read by nobody here: its `agreement` stays."""
     if "sentences" in row:
         row["sentences"].pop("labels", None)
-        row["sentences"] = options_of(row)
     return row
