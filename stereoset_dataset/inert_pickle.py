@@ -6,9 +6,11 @@ need of is refused, and so is what would make much out of little. What can be bu
 length, in memory and in time. Neither pandas nor numpy is imported.
 """
 
+import io
 import pickle
 import pickletools
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NoReturn
 
 # All that occurs in an object-typed DataFrame pickled by pandas 1.x.
@@ -26,6 +28,7 @@ _NAMES = {
     ("pandas.core.indexes.range", "RangeIndex"),
     ("pandas.core.internals.managers", "BlockManager"),
 }
+_PLAIN = (str, int, float, type(None))
 _DEPTH = 4  # containers in each other, in a cell; the annotators' labels take 2
 _LONGEST = 80  # characters of a pickle's text inside a message
 
@@ -48,13 +51,6 @@ class _Made:
     name: str
     arguments: tuple
     state: object = None
-
-
-class _Mark:
-    """Lies on the stack where the items of a container begin."""
-
-
-_MARK = _Mark()
 
 
 def read_data_frame(data: bytes) -> list[dict[str, Any]]:
@@ -81,27 +77,33 @@ def read_data_frame(data: bytes) -> list[dict[str, Any]]:
 class _Machine:
     """A pickle's stack and memory, and what each of its instructions does to them.
 
+    A mark begins a stack of its own for the items of a container; what lay on the stack before waits below.
+
     Only what is small may be taken out of the memory again: a container that stands in several places can be made to
     stand for more than any machine holds.
     """
 
     def __init__(self) -> None:
         self.stack: list[Any] = []
+        self.below: list[list[Any]] = []
         self.memory: dict[int, Any] = {}
 
     def follow(self, data: bytes) -> Any:
         """What the pickle stands for."""
-        for instruction, argument, _ in pickletools.genops(data):
-            if instruction.name == "STOP":
-                return self.stack.pop()
-            act = _ACTS.get(instruction.name)
-            if act is None:
-                raise ValueError(f"it holds the instruction {instruction.name}")
-            act(self, argument)
-        raise ValueError("it has no end")
+        program = io.BytesIO(data)
+        for code in iter(partial(program.read, 1), pickle.STOP):
+            if code not in _INSTRUCTIONS:
+                raise ValueError(f"it holds the instruction {_NAMED.get(code, code)}" if code else "it has no end")
+            read_argument, act = _INSTRUCTIONS[code]
+            act(self, read_argument and read_argument(program))
+        return self.stack.pop()
 
     def push(self, value: Any) -> None:
         self.stack.append(value)
+
+    def mark(self, _: Any) -> None:
+        self.below.append(self.stack)
+        self.stack = []
 
     def remember(self, place: int) -> None:
         self.memory[place] = self.stack[-1]
@@ -117,25 +119,24 @@ class _Machine:
 
     def items(self) -> list[Any]:
         """What lies above the last mark; the mark goes, too."""
-        found = []
-        while (item := self.stack.pop()) is not _MARK:
-            found.append(item)
-        return found[::-1]
+        found, self.stack = self.stack, self.below.pop()
+        return found
 
     def take(self, count: int) -> list[Any]:
         """The topmost items of the stack."""
         return [self.stack.pop() for _ in range(count)][::-1]
 
     def tuple(self, count: int | None) -> None:
-        self.stack.append(tuple(self.items() if count is None else self.take(count)))
+        found = self.items() if count is None else self.take(count)
+        self.stack.append(tuple(found))
 
     def append(self, items: list[Any]) -> None:
         _expect(self.stack[-1], list).extend(items)
 
     def set_items(self, items: list[Any]) -> None:
         found = _expect(self.stack[-1], dict)
-        for key, value in zip(items[::2], items[1::2], strict=True):
-            found[_expect(key, str)] = value
+        keys = [_expect(key, str) for key in items[::2]]
+        found.update(zip(keys, items[1::2], strict=True))
 
     def name(self, module: str, attribute: str) -> None:
         # The pair as a whole is looked up: a dotted name such as "DataFrame.eval" is another name.
@@ -166,7 +167,7 @@ class _Machine:
 _ACTS = {
     "PROTO": lambda machine, _: None,
     "FRAME": lambda machine, _: None,
-    "MARK": lambda machine, _: machine.push(_MARK),
+    "MARK": _Machine.mark,
     "NONE": lambda machine, _: machine.push(None),
     "NEWTRUE": lambda machine, _: machine.push(True),
     "NEWFALSE": lambda machine, _: machine.push(False),
@@ -198,6 +199,11 @@ _TEXTS = ("UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8", "STRING", 
 _NUMBERS = ("BININT", "BININT1", "BININT2", "INT", "LONG", "LONG1", "BINFLOAT", "FLOAT")
 _BYTES = ("SHORT_BINBYTES", "BINBYTES", "BINBYTES8", "BYTEARRAY8")
 _ACTS |= dict.fromkeys((*_TEXTS, *_NUMBERS, *_BYTES), _Machine.push)
+
+# By the byte that stands for it: what an instruction is called, and how its argument is read (None: it has none).
+_NAMED = {one.code.encode("latin-1"): one.name for one in pickletools.opcodes}
+_READERS = {one.code.encode("latin-1"): one.arg and one.arg.reader for one in pickletools.opcodes}
+_INSTRUCTIONS = {code: (_READERS[code], _ACTS[name]) for code, name in _NAMED.items() if name in _ACTS}
 
 
 def _columns(frame):
@@ -238,10 +244,10 @@ def _is_small(value, depth):
 
 
 def _is_plain(value, depth):
-    if isinstance(value, list | dict):
-        inner = value.values() if isinstance(value, dict) else value
-        return depth > 0 and all(_is_plain(one, depth - 1) for one in inner)
-    return value is None or isinstance(value, str | int | float)
+    if isinstance(value, _PLAIN):
+        return True
+    inner = value.values() if isinstance(value, dict) else _expect(value, list)
+    return depth > 0 and all(_is_plain(one, depth - 1) for one in inner)
 
 
 def _made(thing, name):
