@@ -17,7 +17,7 @@ from stereoset_report.published import Published
 from stereoset_report.resampling import Resampling
 from stereoset_report.results import ALL, OVERALL, Numbers, Results, make_results
 from stereoset_report.saved import Saved
-from stereoset_scoring.questions.configs import CONTEXT_TASKS
+from stereoset_scoring.questions.configs import CONTEXT_TASKS, split_config
 
 INTRA, INTER = CONTEXT_TASKS
 DOMAINS = ("gender", "profession", "race", "religion")
@@ -84,7 +84,7 @@ class Model:
     @property
     def languages(self) -> Iterable[str]:
         """The languages that it has scores in."""
-        return self.by_target.keys()
+        return dict.fromkeys(split_config(config)[1] for config in self.saved.parts)
 
     @property
     def is_baseline(self) -> bool:
