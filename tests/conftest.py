@@ -19,6 +19,10 @@ os.environ.update(
     TRANSFORMERS_VERBOSITY="error",
 )
 
+# What one process compiles serves the others and the next time, also where Python is told to leave no bytecode.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 import pytest  # noqa: E402
 
 from tests.warm_python import WarmPython  # noqa: E402
