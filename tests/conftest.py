@@ -23,6 +23,9 @@ os.environ.update(
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# Nothing that is imported goes away: seeking garbage among it takes a second.
+gc.disable()
+
 import pytest  # noqa: E402
 
 from tests.warm_python import WarmPython  # noqa: E402
@@ -67,6 +70,11 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(items):
     """The longest files first."""
     items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
+
+
+def pytest_collection_finish():
+    """Seek garbage again: the tests begin."""
+    gc.enable()
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,9 +1,11 @@
 """Requests to a server: repeated where what hinders them passes, counted, and the key kept out of all that is said."""
 
 import os
+import ssl
 import time
 from collections import Counter
 from collections.abc import Mapping
+from functools import cache
 from random import SystemRandom
 from threading import Lock
 from typing import Any, NamedTuple
@@ -46,6 +48,7 @@ class Client:
         self._http = httpx2.Client(
             headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
             timeout=server.timeout,
+            verify=_certificates(),
             limits=httpx2.Limits(max_connections=server.concurrency),
         )
 
@@ -116,6 +119,12 @@ class Client:
 
     def _without_key(self, text: str) -> str:
         return text.replace(self._key, "…") if self._key else text
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Whom to trust: read once, for that takes as long as several answers."""
+    return httpx2.create_ssl_context()
 
 
 def _object(response: httpx2.Response) -> Mapping[str, Any] | Trouble:

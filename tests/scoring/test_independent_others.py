@@ -87,7 +87,7 @@ def xlnet_score(
 @pytest.fixture(scope="module")
 def xlnet(folder):
     """xlnet(dtype): the tiny XLNet."""
-    return lambda dtype: AutoModelForCausalLM.from_pretrained(folder("xlnet")).to(getattr(torch, dtype)).eval()
+    return cache(lambda dtype: AutoModelForCausalLM.from_pretrained(folder("xlnet")).to(getattr(torch, dtype)).eval())
 
 
 @pytest.mark.parametrize("reading", DTYPE)
