@@ -74,7 +74,7 @@ def header(splits: Iterable[tuple[str, str]], folder: str = "") -> str:
 
 def count(rows: Mapping[tuple[str, str], Any], column: str) -> dict[tuple[str, str], Counter[str]]:
     """{(config, split): how many rows have each value of a column}, of {(config, split): a Dataset}."""
-    return {name: Counter(_flat(some[column])) for name, some in rows.items()}
+    return {name: Counter(_flat(some[column][:])) for name, some in rows.items()}
 
 
 def _flat(values: Iterable[Any]) -> Iterator[str]:

@@ -358,7 +358,7 @@ def load_parallel(
     names = {language: _known(language, by_language, f"language of {task}") for language in languages}
     first = next(iter(Stereoset.builder_configs[names[languages[0]]].sources))
     rows = {name: load_stereoset(one, split or first, data_dir, cache_dir) for name, one in names.items()}
-    places = {name: _places(some["id"]) for name, some in rows.items()}
+    places = {name: _places(some["id"][:]) for name, some in rows.items()}
     shared = set.intersection(*map(set, places.values()))
     common = [row_id for row_id in places[languages[0]] if row_id in shared]
     return datasets.DatasetDict(

@@ -74,11 +74,16 @@ class Judged:
 
     def group(self, name: str) -> "Judged":
         """The examples of a group, such as `groups` names."""
-        if name == ALL:
-            return self
-        return self.where(
-            lambda judgement: name in (judgement.bias_type, _agreement(judgement)) or _has_direction(judgement, name)
-        )
+        return self if name == ALL else self.at(self._places.get(name, ()))
+
+    @cached_property
+    def _places(self) -> dict[str, list[int]]:
+        """{group: the numbers of its examples}."""
+        places: dict[str, list[int]] = {}
+        for i, judgement in enumerate(self.judgements):
+            for name in _groups_of(judgement):
+                places.setdefault(name, []).append(i)
+        return places
 
     @property
     def groups(self) -> list[str]:
@@ -154,9 +159,10 @@ def _agreement(judgement: Judgement) -> str | None:
     return None if judgement.agreement is None else f"agreement {judgement.agreement}"
 
 
-def _has_direction(judgement: Judgement, name: str) -> bool:
-    """Nangia et al. leave neutral pairs out of their numbers by direction."""
-    return name == judgement.direction and not judgement.tie
+def _groups_of(judgement: Judgement) -> set[str]:
+    """The names of the groups that an example is in; Nangia et al. leave neutral pairs out of those by direction."""
+    direction = None if judgement.tie else judgement.direction
+    return {name for name in (judgement.bias_type, _agreement(judgement), direction) if name is not None}
 
 
 def _range(scores: Sequence[Sequence[float]]) -> tuple[float, float]:

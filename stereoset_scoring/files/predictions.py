@@ -139,7 +139,7 @@ def _by_id(path: str | Path, config: str, entries: Any) -> dict[str, float]:
 
 
 def _is_record(entry: Any) -> bool:
-    return isinstance(entry, Mapping) and isinstance(entry.get("id"), str) and "score" in entry
+    return isinstance(entry, dict) and isinstance(entry.get("id"), str) and "score" in entry
 
 
 def _check_numbers(path: str | Path, config: str, pairs: Iterable[tuple[str, Any]]) -> None:
@@ -150,6 +150,8 @@ def _check_numbers(path: str | Path, config: str, pairs: Iterable[tuple[str, Any
 
 def _is_number(score: Any) -> bool:
     """Whether a score is a number, and no larger than a float."""
+    if type(score) is float:  # as nearly all are
+        return not math.isnan(score)
     if not isinstance(score, (int, float)) or isinstance(score, bool):
         return False
     try:

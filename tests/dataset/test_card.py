@@ -39,7 +39,7 @@ def counted_by_the_card(card):
 
 def test_the_tables_count_what_is_in_the_rows(card, prepared):
     recounted = {
-        (config, split): {**collections.Counter(rows["bias_type"]), "all": len(rows)}
+        (config, split): {**collections.Counter(rows["bias_type"][:]), "all": len(rows)}
         for config, splits in prepared.items()
         for split, rows in splits.items()
     }
@@ -53,7 +53,7 @@ def test_the_generated_parts_are_those_that_the_rows_make(card, prepared):
 
 
 def test_flags_are_of_fixed_words_and_languages_have_names(prepared):
-    columns = [rows["flags"] for splits in prepared.values() for rows in splits.values()]
+    columns = [rows["flags"][:] for splits in prepared.values() for rows in splits.values()]
     found = {flag for column in columns for flags in column for flag in flags}
     assert found == set(FLAGS)
     assert set(LANGUAGES) == {config.language for config in Stereoset.builder_configs.values()}

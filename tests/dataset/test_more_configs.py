@@ -10,7 +10,7 @@ from stereoset_dataset.quality import agreement, comment_flags, text_flags
 
 def rows_of(prepared, config):
     (rows,) = prepared[config].values()
-    return {row["id"]: row for row in rows}
+    return {row["id"]: row for row in rows.to_list()}
 
 
 def test_the_task_is_the_file_s_also_where_the_context_holds_blank(prepared):
