@@ -1,5 +1,6 @@
 """The files that a run leaves, written whole or not at all, in a folder that no other run writes to meanwhile."""
 
+import io
 import json
 import os
 import tempfile
@@ -97,7 +98,9 @@ def write_all(folder: str | Path, texts: Mapping[str, str]) -> None:
 
 def as_text(content: Any) -> str:
     """Content as a file of JSON has it."""
-    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+    text = io.StringIO()
+    json.dump(content, text, indent=1, ensure_ascii=False)  # dumps would hold all its pieces, several times the text
+    return f"{text.getvalue()}\n"
 
 
 def _fill(handle: int, text: str) -> None:
