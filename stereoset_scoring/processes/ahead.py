@@ -1,4 +1,4 @@
-"""Work of this process's own that is done while it waits for another device, or for one of its threads."""
+"""Work of this process's own that is done while it waits for another device."""
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -37,13 +37,6 @@ def take_threads() -> None:
     )
 
 
-def are_several() -> bool:
-    """Whether torch computes on several threads, all but one of which wait where an operation is one thread's."""
-    import torch
-
-    return torch.get_num_threads() > 1
-
-
 def _is_left_alone() -> bool:
     launched = "ACCELERATE_DYNAMO_MODE" in os.environ and "TORCHELASTIC_RUN_ID" not in os.environ
     if not launched:

@@ -10,7 +10,7 @@ from typing import Any
 
 from stereoset_scoring.files.ledger import Ledger
 from stereoset_scoring.planning.portions import Portion
-from stereoset_scoring.processes import garbage, threads
+from stereoset_scoring.processes import garbage
 from stereoset_scoring.processes.ahead import prepared_ahead
 from stereoset_scoring.processes.team import Team
 from stereoset_scoring.reading import read_rest
@@ -121,7 +121,7 @@ class Part:
     def _dealt(self) -> Iterator[tuple[Portion, Done | Posed]]:
         """The portions that fall to this process, each with what came of it before, or with what it asks."""
         portions = self._team.deal(self._plan.portions)
-        if self._plan.scorer.computes_elsewhere or threads.are_several():
+        if self._plan.scorer.computes_elsewhere:
             return prepared_ahead(portions, self._found_or_posed)
         return ((portion, self._found_or_posed(portion)) for portion in portions)
 
