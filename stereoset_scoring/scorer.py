@@ -285,7 +285,7 @@ class Scorer:
             return recipe
         limits = [self._head(row.head).longest_input or math.inf for row in recipe.rows]
         rows = zip(recipe.rows, limits, strict=True)
-        return recipe._replace(rows=tuple(row.whole if len(row.whole.ids) <= most else row for row, most in rows))
+        return replace(recipe, rows=tuple(row.whole if len(row.whole.ids) <= most else row for row, most in rows))
 
     def _read_ahead(self, examples: Iterable[Example], method: Callable[[str], Method]) -> None:
         """Tokenize what some examples ask, and the sentences of their options, of which it is counted what is unknown.

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from stereoset_scoring.methods.method import Method
@@ -197,7 +197,7 @@ class ContextAndOption(CausalMethod):
         else:
             first, straddling = len(tokenizer.encode_bare(context)), 0
         recipe = self.score(Joined(context, option, tokens.ids, first), tokenizer)
-        return recipe._replace(straddling=straddling) if straddling else recipe
+        return replace(recipe, straddling=straddling) if straddling else recipe
 
     @abstractmethod
     def score(self, joined: Joined, tokenizer: Tokenizer) -> Recipe:

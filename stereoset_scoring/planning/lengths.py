@@ -1,7 +1,7 @@
 """Lengths: whether a model can read what is asked of it, and what is left out of a given context where it cannot."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stereoset_scoring.planning.rows import Recipe, Row
 from stereoset_scoring.questions.examples import Example, Option
@@ -95,4 +95,4 @@ def _excess(row: Row, limits: Limits, which: str) -> int:
 
 
 def _shortened(recipe: Recipe, count: int) -> Recipe:
-    return recipe._replace(rows=tuple(row.without(count) for row in recipe.rows), truncated=True)
+    return replace(recipe, rows=tuple(row.without(count) for row in recipe.rows), truncated=True)

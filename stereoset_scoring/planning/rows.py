@@ -1,6 +1,7 @@
 """The words that methods, engines and runner share: a row, and a recipe. No tensors, no device, no batch."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 Values = Sequence[Sequence[float]]
@@ -90,7 +91,8 @@ class Row(NamedTuple):
         )
 
 
-class Recipe(NamedTuple):
+@dataclass(frozen=True)
+class Recipe:
     """How one option gets its score.
 
     Attributes:

@@ -176,10 +176,6 @@ def plain_row(head, ids, reads, segments):
     return Row(head, ids, reads, segments)
 
 
-def plain_recipe(rows):
-    return Recipe(rows, list)
-
-
 ROWS = st.builds(
     plain_row,
     head=st.sampled_from(["masked", "next_sentence"]),
@@ -187,7 +183,7 @@ ROWS = st.builds(
     reads=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=4).map(tuple),
     segments=st.sampled_from([None, (0, 1)]),
 )
-RECIPES = st.builds(plain_recipe, rows=st.lists(ROWS, min_size=1, max_size=3).map(tuple))
+RECIPES = st.builds(Recipe, rows=st.lists(ROWS, min_size=1, max_size=3).map(tuple), combine=st.just(list))
 
 
 def fake_engine(row):
