@@ -114,9 +114,10 @@ def load_data(args: argparse.Namespace, own: "OwnData | None", selection: "Selec
     return dict(first)
 
 
-def _with_listed_options(row: Mapping[str, Any]) -> dict[str, Any]:
+def _with_listed_options(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """A row whose options are a list: they are taken apart some six times, and a mapping of lists more slowly."""
-    return {**row, "sentences": options_of(row)}
+    options = options_of(row)
+    return row if options is row["sentences"] else {**row, "sentences": options}  # one's own may be a million
 
 
 def headline(model: Mapping[str, Any]) -> list[str]:

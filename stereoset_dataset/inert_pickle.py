@@ -127,7 +127,7 @@ class _Machine:
         return [self.stack.pop() for _ in range(count)][::-1]
 
     def tuple(self, count: int | None) -> None:
-        found = self.items() if count is None else self.take(count)
+        found = self.items() if count is None else self.take(count)  # first, for it may change the stack
         self.stack.append(tuple(found))
 
     def append(self, items: list[Any]) -> None:
@@ -200,10 +200,14 @@ _NUMBERS = ("BININT", "BININT1", "BININT2", "INT", "LONG", "LONG1", "BINFLOAT", 
 _BYTES = ("SHORT_BINBYTES", "BINBYTES", "BINBYTES8", "BYTEARRAY8")
 _ACTS |= dict.fromkeys((*_TEXTS, *_NUMBERS, *_BYTES), _Machine.push)
 
-# By the byte that stands for it: what an instruction is called, and how its argument is read (None: it has none).
+# By the byte that stands for it: what an instruction is called; how its argument is read (None: it has none), and what
+# it does.
 _NAMED = {one.code.encode("latin-1"): one.name for one in pickletools.opcodes}
-_READERS = {one.code.encode("latin-1"): one.arg and one.arg.reader for one in pickletools.opcodes}
-_INSTRUCTIONS = {code: (_READERS[code], _ACTS[name]) for code, name in _NAMED.items() if name in _ACTS}
+_INSTRUCTIONS = {
+    one.code.encode("latin-1"): (one.arg and one.arg.reader, _ACTS[one.name])
+    for one in pickletools.opcodes
+    if one.name in _ACTS
+}
 
 
 def _columns(frame):

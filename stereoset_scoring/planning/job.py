@@ -5,7 +5,7 @@ import marshal
 from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -93,9 +93,9 @@ class Job:
         Args:
             failures: {index of the row: why it cannot be read}.
         """
+        if not failures:  # as nearly always
+            return {}
         unscored: dict[int, str] = {}
-        if not failures:
-            return unscored
         for i, asked in enumerate(self.asked):
             for row in chain.from_iterable(asked):
                 if row in failures:
@@ -118,14 +118,14 @@ class Job:
             RuntimeError: if a row came back without values.
         """
         self._check_nothing_is_lost(values, unscored)
+
+        def score(recipe: Recipe, asked: Asked) -> float:
+            return recipe.combine(self._values_of(recipe, asked, values))
+
         scores: list[list[float] | None] = []
         for i, (recipes, asked) in enumerate(zip(self.recipes, self.asked, strict=True)):
-            scores.append(None if i in unscored else list(map(partial(self._score, values), recipes, asked)))
+            scores.append(None if i in unscored else list(map(score, recipes, asked)))
         return scores
-
-    def _score(self, values: Mapping[int, Sequence[float]], recipe: Recipe, asked: Asked) -> float:
-        """The score of an option."""
-        return recipe.combine(self._values_of(recipe, asked, values))
 
     def observed(self, values: Mapping[int, Sequence[float]], unscored: Container[int] = ()) -> dict[str, list[float]]:
         """All that recipes observe beside the scores, by its name; see `scores` for what is given."""

@@ -63,9 +63,9 @@ def _load(asked: Asked, team: Team) -> Scores:
     )
 
 
-def _is_plain_baseline(name: str | None) -> bool:
+def _is_plain_baseline(name: object) -> bool:
     """Whether a name is that of a baseline that asks no model."""
-    return name is not None and is_baseline(name) and not sentiment_model(name)
+    return is_baseline(name) and not sentiment_model(name)
 
 
 def _check_placement(placement: Placement) -> None:
