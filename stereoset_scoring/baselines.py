@@ -18,6 +18,7 @@ from typing import Any, NoReturn, Protocol
 
 from stereoset_scoring.files.predictions import option_ids, read_predictions
 from stereoset_scoring.planning.job import Job, Planned, Questions
+from stereoset_scoring.planning.plan import make_job
 from stereoset_scoring.planning.portions import Portion
 from stereoset_scoring.planning.rows import Recipe, Values
 from stereoset_scoring.planning.units import Unit
@@ -243,7 +244,7 @@ class Baseline:
         """
         for config, scores in self.rule.scores(data).items():
             self._recipes[config] = list(map(_known_already, scores))
-        return {config: Job(self._recipes[config], [], []) for config in data}
+        return {config: _nothing_to_read(self._recipes[config]) for config in data}
 
     def questions(self, portion: Portion, rows: Sequence[Mapping[str, Any]], leave_out: bool = False) -> Questions:
         """What nobody reads."""
@@ -257,7 +258,7 @@ class Baseline:
         questions: Questions | None = None,
     ) -> Planned:
         """The part of its config's Job, now that this is known; none is refused."""
-        return Planned(Job((questions or self.questions(portion, rows)).recipes, [], []), {})
+        return Planned(_nothing_to_read((questions or self.questions(portion, rows)).recipes), {})
 
     def as_tried(self) -> AbstractContextManager[None]:
         """There is nothing to try."""
@@ -313,6 +314,11 @@ def _known_already(scores: Sequence[float]) -> list[Recipe]:
 
 def _known(score: float, values: Values) -> float:
     return score
+
+
+def _nothing_to_read(recipes: list[list[Recipe]]) -> Job:
+    """The Job of recipes without rows."""
+    return make_job(recipes, max_tokens=1)
 
 
 def _ranked(row: Mapping[str, Any], preferred: str) -> list[float]:

@@ -8,6 +8,7 @@ from copy import copy
 from dataclasses import replace
 from functools import cache
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ from stereoset_scoring.planning.rows import Recipe, Values
 from stereoset_scoring.planning.units import Unit
 from stereoset_scoring.processes import garbage
 from stereoset_scoring.questions.examples import Example, read_example
+from stereoset_scoring.questions.tokens import Texts
 from stereoset_scoring.reading import score_everywhere, score_here
 from stereoset_scoring.refusal import MissingAttribute, MissingHead, Refusal
 from stereoset_scoring.roles import Engine, Head, Rows, Source
@@ -43,6 +45,7 @@ if TYPE_CHECKING:  # they import torch, which takes seconds
 # Padded tokens in one forward pass: enough to keep a device busy, little enough for any vocabulary.
 MAX_TOKENS = {"cuda": 16384}
 MAX_TOKENS_ELSEWHERE = 2048
+AT_ONCE = 1024  # examples that are tokenized together: enough for speed, few enough for any memory
 _OF_A_FILE = ("_name_or_path", "_commit_hash", "transformers_version", "torch_dtype", "dtype")  # and of no question
 
 
@@ -271,13 +274,14 @@ class Scorer:
     def _job_of(self, recipes: list[list[Recipe]], dataset: Rows) -> Job:
         """The Job of the recipes of some rows."""
         rows = [row for of_example in recipes for recipe in of_example for row in recipe.rows]
-        check_fit(rows, lambda head: self._head(head).engine.model, self.source.name)
+        largest = self.source.tokenizer.largest_id
+        check_fit(rows, lambda head: self._head(head).engine.model, self.source.name, largest)
         self._try_out(recipes)
         heads = dict.fromkeys(row.head for row in rows)
         if not all(self._head(head).engine.padding_is_inert for head in heads):
             recipes = [list(map(self._as_long_as_it_matters, of_example)) for of_example in recipes]
-        job = make_job(recipes, self.max_tokens, lambda head: self._head(head).engine.shares_prefixes)
-        return replace(job, ids=tuple(str(row["id"]) for row in dataset))
+        ids = tuple(str(row["id"]) for row in dataset)
+        return make_job(recipes, self.max_tokens, lambda head: self._head(head).engine.shares_prefixes, ids)
 
     def _as_long_as_it_matters(self, recipe: Recipe) -> Recipe:
         """A recipe with whole rows, if the outputs of the model that it asks depend on how long a text is."""
@@ -288,27 +292,31 @@ class Scorer:
         return replace(recipe, rows=tuple(row.whole if len(row.whole.ids) <= most else row for row, most in rows))
 
     def _read_ahead(self, examples: Iterable[Example], method: Callable[[str], Method]) -> None:
-        """Tokenize what some examples ask, and the sentences of their options, of which it is counted what is unknown.
+        """Tokenize what some examples ask, and the sentences of options, where it is counted what is unknown of them.
 
         Args:
             examples: the examples.
             method: gives the method that scores a task.
         """
-        texts: list[tuple[str, bool]] = []
-        bare: list[str] = []
+        tokenizer = self.source.tokenizer
+        texts: list[Texts] = []
         for example in examples:
             with suppress(Refusal):
-                texts += method(example.task).texts(example)
-                bare += [option.sentence for option in example.options]
-        self.source.tokenizer.read_ahead(texts, bare)
+                texts.append(method(example.task).texts(example))
+                if not tokenizer.knows_every_text:
+                    texts.append(Texts(bare=[option.sentence for option in example.options]))
+        tokenizer.read_ahead(texts)
 
     def _try_out(self, recipes: Sequence[Sequence[Recipe]]) -> None:
         """Let the engines of all heads try what they promise, on the rows of each example."""
         groups = defaultdict(list)
         for of_example in recipes:
-            rows = [row for recipe in of_example for row in recipe.rows]
-            for head in dict.fromkeys(row.head for row in rows):
-                groups[head].append([row for row in rows if row.head == head])
+            by_head = defaultdict(list)
+            for recipe in of_example:
+                for row in recipe.rows:
+                    by_head[row.head].append(row)
+            for head, rows in by_head.items():
+                groups[head].append(rows)
         with self.evaluating(groups):
             for head, of_head in groups.items():
                 self._head(head).engine.try_out(of_head)
@@ -399,19 +407,26 @@ class Scorer:
     def _recipes_or_why(self, rows: Rows, leave_out: bool) -> Questions:
         recipes: list[list[Recipe]] = []
         refused: dict[int, str] = {}
-        method = cache(self.method)
-        examples = list(map(_example_or_refusal, rows))
-        self._read_ahead((one for one in examples if not isinstance(one, Refusal)), method)
-        for i, example in enumerate(examples):
-            try:
-                if isinstance(example, Refusal):
-                    raise example
-                recipes.append(self._recipes_of(example, method(example.task)))
-            except Refusal as reason:
-                if not (leave_out or isinstance(reason, MissingAttribute)):
-                    raise
-                refused[i] = str(reason)
+        for i, answer in enumerate(self._recipes_or_refusals(rows)):
+            if not isinstance(answer, Refusal):
+                recipes.append(answer)
+            elif leave_out or isinstance(answer, MissingAttribute):
+                refused[i] = str(answer)
+            else:
+                raise answer
         return Questions(recipes, refused)
+
+    def _recipes_or_refusals(self, rows: Rows) -> Iterator[list[Recipe] | Refusal]:
+        """Of each row, the recipes of its options, such that the model can read them; or why there are none."""
+        method = cache(self.method)
+        unread = map(_example_or_refusal, rows)
+        while examples := list(islice(unread, AT_ONCE)):
+            self._read_ahead((one for one in examples if not isinstance(one, Refusal)), method)
+            for example in examples:
+                try:
+                    yield example if isinstance(example, Refusal) else self._recipes_of(example, method(example.task))
+                except Refusal as reason:
+                    yield reason
 
     def plan_all(self, data: Mapping[str, Rows]) -> dict[str, Job]:
         """The Jobs of several data sets: {name: Job} of {name: rows}; see `plan`."""
@@ -468,12 +483,18 @@ class Scorer:
             for module, training in modes:
                 module.training = training
 
-    def _recipes(self, dataset: Rows) -> list[list[Recipe]]:
-        """recipes[i][j] of option j of row i, such that the model can read them."""
-        examples = [read_example(row) for row in dataset]
-        tasks = dict.fromkeys(example.task for example in examples)
-        methods = {task: self.method(task) for task in tasks}
-        return [self._recipes_of(example, methods[example.task]) for example in examples]
+    def _recipes(self, rows: Rows) -> list[list[Recipe]]:
+        """recipes[i][j] of option j of row i.
+
+        Raises:
+            Refusal: if a row cannot be scored.
+        """
+        recipes = []
+        for answer in self._recipes_or_refusals(rows):
+            if isinstance(answer, Refusal):
+                raise answer
+            recipes.append(answer)
+        return recipes
 
     def _recipes_of(self, example: Example, method: Method) -> list[Recipe]:
         return fitted(example, method.recipes(example, self.source.tokenizer), self.max_tokens, self._limits)

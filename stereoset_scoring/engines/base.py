@@ -107,7 +107,7 @@ class Engine(ABC):
 
     def longest_pass(self, groups: Groups) -> int:
         """Over how many tokens anything of these groups can reach."""
-        return max(length_of(row) for group in groups for row in group)
+        return max(max(map(length_of, group)) for group in groups)
 
     sees_all = False  # whether what stands at a place depends on what follows
 

@@ -23,6 +23,11 @@ class Tables:
     outputs: int | None = None
     types: int | None = None
 
+    @property
+    def of_tokens(self) -> tuple[int | None, ...]:
+        """All but that of the types."""
+        return self.ids, self.decoder, self.outputs
+
 
 def tables_of(model: Any) -> Tables:
     """The Tables that a transformers model has, be it inside a NextSentenceModel."""
@@ -52,7 +57,7 @@ def _tokens_read(row: Any) -> list[int]:
     return [token for _, token in row.reads]
 
 
-def check_fit(rows: Sequence[Any], model_of: Callable[[str], Any], name: str) -> None:
+def check_fit(rows: Sequence[Any], model_of: Callable[[str], Any], name: str, largest: int | None = None) -> None:
     """Refuse rows that ask of a model what it does not hold: the tokenizer is not the model's.
 
     What counts is what the rows hold, not all that the tokenizer could give: many a checkpoint has tokens that nothing
@@ -62,6 +67,7 @@ def check_fit(rows: Sequence[Any], model_of: Callable[[str], Any], name: str) ->
         rows: all that is asked.
         model_of: from the head that a row asks to the transformers model; to None where its tables are elsewhere.
         name: the checkpoint's.
+        largest: no id is larger, whatever is asked; None where that is not known.
 
     Raises:
         Refusal: if an id, or a token type, is beyond the last row of its table.
@@ -70,9 +76,14 @@ def check_fit(rows: Sequence[Any], model_of: Callable[[str], Any], name: str) ->
         model = model_of(head)
         if model is None:
             continue
-        needed, given = tables_for([row for row in rows if row.head == head]), tables_of(model)
+        given = tables_of(model)
         if not getattr(model, "reads_segments", True):
             given = replace(given, types=None)
+        of_head = [row for row in rows if row.head == head]
+        if largest is not None and all(size is None or largest < size for size in given.of_tokens):
+            needed = Tables(types=_above(row.segments for row in of_head))
+        else:
+            needed = tables_for(of_head)
         for part, needs in vars(needed).items():
             _refuse_beyond(part, needs, getattr(given, part), name)
 

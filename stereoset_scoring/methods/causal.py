@@ -3,14 +3,14 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 from stereoset_scoring.methods.method import Method
 from stereoset_scoring.methods.reductions import mean_log, total
 from stereoset_scoring.planning.rows import Recipe, Row, Values
 from stereoset_scoring.questions.chat import said
 from stereoset_scoring.questions.examples import Example
-from stereoset_scoring.questions.tokens import Tokenizer
+from stereoset_scoring.questions.tokens import Joined, Texts, Tokenizer
 from stereoset_scoring.refusal import Refusal
 
 
@@ -113,6 +113,10 @@ class CausalMethod(Method):
 class SentenceLikelihood(CausalMethod):
     """What the methods of lone sentences share."""
 
+    def texts(self, example: Example) -> Texts:
+        """As Method."""
+        return Texts(bare=[option.sentence for option in example.options])
+
     def recipes(self, example: Example, tokenizer: Tokenizer) -> list[Recipe]:
         """One Recipe per option."""
         return [self._recipe(option.sentence, tokenizer) for option in example.options]
@@ -152,23 +156,6 @@ class PairJoint(SentenceLikelihood):
 
 
 @dataclass(frozen=True)
-class Joined:
-    """A context and an option as one text, "<context> <option>", tokenized.
-
-    Attributes:
-        context: the context, ended by a full stop.
-        option: the option's sentence.
-        ids: the tokens of both.
-        first: the option's first token.
-    """
-
-    context: str
-    option: str
-    ids: tuple[int, ...]
-    first: int
-
-
-@dataclass(frozen=True)
 class ContextAndOption(CausalMethod):
     """What the intersentence methods share: the likelihoods they are made of, A the context and B the option.
 
@@ -179,25 +166,23 @@ class ContextAndOption(CausalMethod):
     """
 
     border: Literal["offsets", "length"] = "offsets"
+    reads_options_alone: ClassVar[bool] = False
 
-    def texts(self, example: Example) -> list[tuple[str, bool]]:
+    def texts(self, example: Example) -> Texts:
         """As Method."""
-        context = with_full_stop(example.context)
-        return [(f"{context} {option.sentence}", False) for option in example.options]
+        context, options = with_full_stop(example.context), [option.sentence for option in example.options]
+        return Texts(bare=options if self.reads_options_alone else (), joined=(context, options))
 
     def recipes(self, example: Example, tokenizer: Tokenizer) -> list[Recipe]:
         """One Recipe per option of an intersentence example."""
-        context = with_full_stop(example.context)
-        return [self._recipe(context, option.sentence, tokenizer) for option in example.options]
+        joined = tokenizer.join(with_full_stop(example.context), [option.sentence for option in example.options])
+        return [self._recipe(one, tokenizer) for one in joined]
 
-    def _recipe(self, context: str, option: str, tokenizer: Tokenizer) -> Recipe:
-        tokens = tokenizer.tokenize(f"{context} {option}", special=False)
-        if self.border == "offsets":
-            first, straddling = tokens.reaching_beyond(len(context)), tokens.straddling(len(context))
-        else:
-            first, straddling = len(tokenizer.encode_bare(context)), 0
-        recipe = self.score(Joined(context, option, tokens.ids, first), tokenizer)
-        return replace(recipe, straddling=straddling) if straddling else recipe
+    def _recipe(self, joined: Joined, tokenizer: Tokenizer) -> Recipe:
+        if self.border == "length":
+            joined = joined._replace(first=len(tokenizer.encode_bare(joined.context)), straddling=0)
+        recipe = self.score(joined, tokenizer)
+        return replace(recipe, straddling=joined.straddling) if joined.straddling else recipe
 
     @abstractmethod
     def score(self, joined: Joined, tokenizer: Tokenizer) -> Recipe:
@@ -273,6 +258,7 @@ class Gain(ContextAndOption):
     """ln PL(B|A) - ln PL(B): what the context adds; with reduction="sum" the ranking of StereoSet's Table 7."""
 
     name = "gain"
+    reads_options_alone = True
 
     def score(self, joined: Joined, tokenizer: Tokenizer) -> Recipe:
         """The option's Recipe."""
@@ -284,6 +270,7 @@ class JointGain(ContextAndOption):
     """ln PL(AB) - ln PL(B)."""
 
     name = "joint_gain"
+    reads_options_alone = True
 
     def score(self, joined: Joined, tokenizer: Tokenizer) -> Recipe:
         """The option's Recipe."""
@@ -295,6 +282,7 @@ class Ratio(ContextAndOption):
     """ln PL(B) - ln PL(A), each alone."""
 
     name = "ratio"
+    reads_options_alone = True
 
     def score(self, joined: Joined, tokenizer: Tokenizer) -> Recipe:
         """The option's Recipe."""
@@ -308,6 +296,7 @@ class Quotient(ContextAndOption):
     name = "quotient"
     source = "Nadeem et al. 2021, released generative code"
     preset_only = True
+    reads_options_alone = True
 
     def score(self, joined: Joined, tokenizer: Tokenizer) -> Recipe:
         """The option's Recipe."""

@@ -1,12 +1,12 @@
 """What a method is: the hooks that the table of methods and the scorer ask."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from stereoset_scoring.planning.rows import Recipe
 from stereoset_scoring.questions.examples import Example
-from stereoset_scoring.questions.tokens import Tokenizer
+from stereoset_scoring.questions.tokens import Texts, Tokenizer
 
 
 class Method(ABC):
@@ -31,13 +31,12 @@ class Method(ABC):
         """Whether a model was trained for this method, as far as its tokenizer tells; by default, all were."""
         return True
 
-    def texts(self, example: Example) -> Iterable[tuple[str, bool]]:
-        """The texts of an example that `recipes` tokenizes, each with whether special tokens are added to it.
+    def texts(self, example: Example) -> Texts:
+        """The texts of an example that `recipes` tokenizes, by what it asks of them.
 
-        Those of many examples are tokenized at once, which takes less time; what is not named here, one by one, but
-        for the options' sentences without special tokens, whose ids are always known.
+        Those of many examples are tokenized at once, which takes less time; what is not named here, one by one.
         """
-        return ()
+        return Texts()
 
     @abstractmethod
     def recipes(self, example: Example, tokenizer: Tokenizer) -> Sequence[Recipe]:

@@ -15,7 +15,7 @@ from stereoset_scoring.methods.reductions import mean_log, total
 from stereoset_scoring.planning.rows import Recipe, Row, Values
 from stereoset_scoring.questions.attribute import sentence_of
 from stereoset_scoring.questions.examples import Example, Option
-from stereoset_scoring.questions.tokens import Tokenizer, Tokens
+from stereoset_scoring.questions.tokens import Texts, Tokenizer, Tokens
 from stereoset_scoring.refusal import Refusal
 
 
@@ -31,7 +31,7 @@ class PseudoLikelihood(Method):
 
     reduce = staticmethod(total)
 
-    def texts(self, example: Example) -> list[tuple[str, bool]]:
+    def texts(self, example: Example) -> Texts:
         """As Method."""
         return whole_texts(example)
 
@@ -69,7 +69,7 @@ class MaskedConditional(Method):
 
     reduce = staticmethod(mean_log)
 
-    def texts(self, example: Example) -> list[tuple[str, bool]]:
+    def texts(self, example: Example) -> Texts:
         """As Method."""
         return whole_texts(example)
 
@@ -177,7 +177,7 @@ class PLL(Method):
 
     reduce = staticmethod(total)
 
-    def texts(self, example: Example) -> list[tuple[str, bool]]:
+    def texts(self, example: Example) -> Texts:
         """As Method."""
         return whole_texts(example)
 
@@ -217,7 +217,7 @@ class AUL(Method):
 
     reduce = staticmethod(mean_log)
 
-    def texts(self, example: Example) -> list[tuple[str, bool]]:
+    def texts(self, example: Example) -> Texts:
         """As Method."""
         return whole_texts(example)
 
@@ -245,12 +245,12 @@ def whole_text(example: Example, option: Option) -> str:
     return f"{example.context} {option.sentence}" if example.context else option.sentence
 
 
-def whole_texts(example: Example) -> list[tuple[str, bool]]:
+def whole_texts(example: Example) -> Texts:
     """The texts of all options with their contexts, each to be tokenized with special tokens; none that is refused."""
     try:
-        return [(whole_text(example, option), True) for option in example.options]
+        return Texts(whole=[whole_text(example, option) for option in example.options])
     except Refusal:
-        return []
+        return Texts()
 
 
 def option_tokens(example: Example, option: Option, tokenizer: Tokenizer) -> tuple[Tokens, list[int], int]:

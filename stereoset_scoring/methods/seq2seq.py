@@ -10,7 +10,7 @@ from stereoset_scoring.methods.reductions import log_mean_probability, mean_log,
 from stereoset_scoring.planning.rows import GREEDY, Recipe, Row
 from stereoset_scoring.questions.attribute import attribute_in_text
 from stereoset_scoring.questions.examples import Example, Option
-from stereoset_scoring.questions.tokens import Tokenizer, Tokens
+from stereoset_scoring.questions.tokens import Texts, Tokenizer, Tokens
 from stereoset_scoring.refusal import Refusal
 
 
@@ -71,6 +71,10 @@ class SpanConditional(Method):
     def fits(tokenizer: Tokenizer) -> bool:
         """Whether the model was trained so: where there are sentinels."""
         return tokenizer.has_sentinel
+
+    def texts(self, example: Example) -> Texts:
+        """As Method."""
+        return Texts(bare=[option.sentence for option in example.options])
 
     def recipes(self, example: Example, tokenizer: Tokenizer) -> list[Recipe]:
         """One Recipe per option of an intersentence example."""

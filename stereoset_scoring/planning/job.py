@@ -3,13 +3,13 @@
 import hashlib
 import marshal
 from collections import defaultdict
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
-from stereoset_scoring.planning.rows import Recipe, Row
+from stereoset_scoring.planning.rows import Recipe, Row, Values
 from stereoset_scoring.planning.units import Unit
 
 KEY = 20  # digits, such that no two of a billion rows are likely to share them
@@ -24,6 +24,7 @@ class Job:
 
     Attributes:
         recipes: recipes[i][j] is option j of example i.
+        asked: asked[i][j], the indices of the rows that it reads, in the order of the recipe's.
         rows: the distinct inputs, each with all that anybody reads from it.
         batches: lists of units, in which every row stands once; every batch asks one head, in one way.
         forward_tokens: tokens that the model reads, padding left out; what is shared counts once.
@@ -32,6 +33,7 @@ class Job:
     """
 
     recipes: list[list[Recipe]]
+    asked: list[list[Asked]]
     rows: list[Row]
     batches: list[list[Unit]]
     forward_tokens: int = 0
@@ -57,16 +59,6 @@ class Job:
     def equal_options(self) -> int:
         """Examples of which two options are the same to the model: equal rows are read of them."""
         return sum(map(_asks_twice, self.recipes, self.asked))
-
-    @cached_property
-    def asked(self) -> list[list[Asked]]:
-        """asked[i][j], the indices of the rows that option j of example i reads, in the order of its recipe's."""
-        numbers = {row.input: i for i, row in enumerate(self.rows)}
-
-        def of_one(recipe: Recipe) -> Asked:
-            return tuple([numbers[row.input] for row in recipe.rows])
-
-        return [list(map(of_one, recipes)) for recipes in self.recipes]
 
     @cached_property
     def keys(self) -> list[str]:
@@ -118,9 +110,10 @@ class Job:
             RuntimeError: if a row came back without values.
         """
         self._check_nothing_is_lost(values, unscored)
+        values_of = self._reader(values)
 
         def score(recipe: Recipe, asked: Asked) -> float:
-            return recipe.combine(self._values_of(recipe, asked, values))
+            return recipe.combine(values_of(recipe, asked))
 
         scores: list[list[float] | None] = []
         for i, (recipes, asked) in enumerate(zip(self.recipes, self.asked, strict=True)):
@@ -130,9 +123,10 @@ class Job:
     def observed(self, values: Mapping[int, Sequence[float]], unscored: Container[int] = ()) -> dict[str, list[float]]:
         """All that recipes observe beside the scores, by its name; see `scores` for what is given."""
         seen: dict[str, list[float]] = defaultdict(list)
+        values_of = self._reader(values)
         for recipe, asked in self._options(unscored):
             if recipe.observe:
-                for name, value in recipe.observe(self._values_of(recipe, asked, values)).items():
+                for name, value in recipe.observe(values_of(recipe, asked)).items():
                     seen[name].append(value)
         return dict(seen)
 
@@ -142,11 +136,26 @@ class Job:
             if i not in unscored:
                 yield from zip(recipes, asked, strict=True)
 
-    def _values_of(self, recipe: Recipe, asked: Asked, values: Mapping[int, Sequence[float]]) -> list[Sequence[float]]:
-        """What was read of each row of a recipe."""
-        return [_of_row(row, self.rows[i], values[i]) for row, i in zip(recipe.rows, asked, strict=True)]
+    def _reader(self, values: Mapping[int, Sequence[float]]) -> Callable[[Recipe, Asked], Values]:
+        """What gives the values of each row of a recipe, of those of the rows that read them for all."""
+        by_read: dict[int, dict[tuple[int, int], float]] = {}
+
+        def of_row(row: Row, number: int) -> Sequence[float]:
+            of_all, found = self.rows[number].reads, values[number]
+            if row.reads is of_all and len(found) == len(of_all):  # as of nearly all
+                return found
+            if number not in by_read:
+                by_read[number] = dict(zip(of_all, found, strict=True))
+            return list(map(by_read[number].__getitem__, row.reads))
+
+        def of_recipe(recipe: Recipe, asked: Asked) -> Values:
+            return list(map(of_row, recipe.rows, asked))
+
+        return of_recipe
 
     def _check_nothing_is_lost(self, values: Container[int], unscored: Container[int]) -> None:
+        if all(map(values.__contains__, range(len(self.rows)))):  # as nearly always
+            return
         needed = set(chain.from_iterable(asked for _, asked in self._options(unscored)))
         lost = [row for row in sorted(needed) if row not in values]
         if lost:
@@ -180,14 +189,6 @@ class Planned(NamedTuple):
 def _key(row: Row) -> str:
     asked: Any = (*row.input, row.reads)
     return hashlib.sha256(marshal.dumps(asked, PLAIN)).hexdigest()[:KEY]
-
-
-def _of_row(row: Row, of_all: Row, values: Sequence[float]) -> Sequence[float]:
-    """What a row reads, of the values of the row that reads it for all."""
-    if row.reads == of_all.reads and len(values) == len(row.reads):  # as of nearly all
-        return values
-    found = dict(zip(of_all.reads, values, strict=True))
-    return [found[read] for read in row.reads]
 
 
 def _is_truncated(recipes: Sequence[Recipe]) -> bool:

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf
 
 from stereoset_scoring.planning.rows import Recipe, Row
 from stereoset_scoring.questions.examples import Example, Option
@@ -21,6 +23,11 @@ class Limits:
     model: str
     input: int | None = None
     decoder: int | None = None
+
+    @cached_property
+    def least(self) -> float:
+        """How many tokens are too many for nothing, wherever they are."""
+        return min(self.input or inf, self.decoder or inf)
 
 
 def fitted(
@@ -57,9 +64,8 @@ def fitted(
 def _has_room(recipe: Recipe, max_tokens: int, limits_of: Callable[[str], Limits]) -> bool:
     """Whether a recipe has rows, and none of them is too long for anything."""
     for row in recipe.rows:
-        limits = limits_of(row.head)
-        longest = min(max_tokens, limits.input or max_tokens, limits.decoder or max_tokens)
-        if row.tokens > longest:
+        tokens = row.tokens
+        if tokens > max_tokens or tokens > limits_of(row.head).least:
             return False
     return bool(recipe.rows)
 

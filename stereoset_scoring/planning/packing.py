@@ -4,7 +4,7 @@ A pack is a tree of tokens written down as one sequence: each token stands once,
 rows, and sees its own ancestors only. What a causal model computes there is what it computes in each row alone.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import compress, count
 from operator import ne
@@ -27,13 +27,21 @@ class Pack:
     paths: tuple[tuple[int, ...], ...]
 
 
-def pack(sequences: Iterable[Sequence[int]]) -> Pack:
-    """The Pack of some rows' ids: each goes along the row before it that it shares most with, and then its own way."""
+Shared = tuple[int, int]  # which row before it a row shares its longest beginning with, and how long that is
+
+
+def pack(sequences: Sequence[Sequence[int]], beginnings: Iterable[Shared] | None = None) -> Pack:
+    """The Pack of some rows' ids: each goes along the row before it that it shares most with, and then its own way.
+
+    Args:
+        sequences: the rows' ids.
+        beginnings: their `shared_beginnings`; None to find them.
+    """
     ids: list[int] = []
     positions: list[int] = []
     parents: list[int] = []
     paths: list[tuple[int, ...]] = []
-    for sequence, (other, shared) in _shared_beginnings(sequences):
+    for sequence, (other, shared) in zip(sequences, beginnings or shared_beginnings(sequences), strict=True):
         path = paths[other][:shared] if shared else ()
         own = range(len(ids), len(ids) + len(sequence) - shared)
         if own:
@@ -44,23 +52,22 @@ def pack(sequences: Iterable[Sequence[int]]) -> Pack:
     return Pack(tuple(ids), tuple(positions), tuple(parents), tuple(paths))
 
 
-def size_of_pack(sequences: Iterable[Sequence[int]]) -> int:
-    """How many tokens the Pack of some rows' ids has."""
-    return sum(len(sequence) - shared for sequence, (_, shared) in _shared_beginnings(sequences))
-
-
-def _shared_beginnings(sequences: Iterable[Sequence[int]]) -> Iterator[tuple[Sequence[int], tuple[int, int]]]:
-    """Of each row, which row before it shares its longest beginning with it, and how long that is."""
+def shared_beginnings(sequences: Iterable[Sequence[int]]) -> list[Shared]:
+    """What each of some rows shares with those before it."""
     by_first: dict[int, list[tuple[int, Sequence[int]]]] = {}  # rows that share anything begin with the same token
+    found = []
     for number, sequence in enumerate(sequences):
         alike = by_first.setdefault(sequence[0], []) if sequence else []
         best, most = 0, 0
         for other, known in alike:
+            if most and known[: most + 1] != sequence[: most + 1]:  # no longer beginning, and told in less time
+                continue
             shared = _common(sequence, known)
             if shared > most:
                 best, most = other, shared
         alike.append((number, sequence))
-        yield sequence, (best, most)
+        found.append((best, most))
+    return found
 
 
 def _common(first: Sequence[int], second: Sequence[int]) -> int:

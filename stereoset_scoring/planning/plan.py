@@ -3,28 +3,24 @@
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import chain
-from typing import NamedTuple
+from operator import lt
 
 from stereoset_scoring.planning.batching import LARGE_ENOUGH, by_tokens, in_passes, side_by_side
-from stereoset_scoring.planning.job import Job
+from stereoset_scoring.planning.job import Asked, Job
 from stereoset_scoring.planning.rows import GREEDY, Input, Recipe, Row
 from stereoset_scoring.planning.units import Unit, joined_units, unit_of
 
 WIDTH = 128  # tokens up to which trees stand side by side: attention, which looks at all of them, still costs little
 
 
-class Kind(NamedTuple):
-    """What the rows of one batch have in common: the head, and how it is asked."""
-
-    head: str
-    among: tuple[int, ...] | None
-    weighted: bool
-    query: bool
-    greedy: bool
+Kind = tuple[Hashable, ...]  # what the rows of one batch have in common: the head, and how it is asked
 
 
 def make_job(
-    recipes: list[list[Recipe]], max_tokens: int, shares_prefixes: Callable[[str], bool] = lambda head: False
+    recipes: list[list[Recipe]],
+    max_tokens: int,
+    shares_prefixes: Callable[[str], bool] = lambda head: False,
+    ids: tuple[str, ...] = (),
 ) -> Job:
     """A Job from recipes[i][j], option j of example i: equal inputs become one row, rows become batches.
 
@@ -32,11 +28,12 @@ def make_job(
         recipes: as in Job.
         max_tokens: how many tokens, padding included, a batch may hold.
         shares_prefixes: whether a head computes the shared beginnings of the rows of a unit once.
+        ids: the examples' ids.
 
     Raises:
         ValueError: if a row alone is longer than max_tokens.
     """
-    rows, examples = distinct_rows(recipes)
+    rows, asked, examples = distinct_rows(recipes)
     batches: list[list[Unit]] = []
     for units in _units_by_kind(rows, examples, max_tokens, shares_prefixes):
         if shares_prefixes(units[0].rows[0].head):
@@ -46,28 +43,42 @@ def make_job(
         for batch in by_tokens([unit.tokens for unit in units], max_tokens, large):
             batches.append([units[i] for i in batch])
     counts = [computed_tokens(batch) for batch in batches]
-    return Job(recipes, rows, batches, sum(computed for computed, _ in counts), sum(padded for _, padded in counts))
+    computed, padded = (sum(of_batches) for of_batches in zip(*counts, strict=True)) if counts else (0, 0)
+    return Job(recipes, asked, rows, batches, computed, padded, ids)
 
 
-def distinct_rows(recipes: Sequence[Sequence[Recipe]]) -> tuple[list[Row], list[int]]:
-    """(the distinct inputs, each a row with all that anybody reads from it; the first example that asks each)."""
-    asking: dict[Input, list[Row]] = {}
+def distinct_rows(recipes: Sequence[Sequence[Recipe]]) -> tuple[list[Row], list[list[Asked]], list[int]]:
+    """The distinct inputs, each a row with all that anybody reads from it.
+
+    Returns:
+        (those rows; asked[i][j], the indices of the rows that option j of example i reads; the first example that asks
+        each row).
+    """
+    numbers: dict[Input, int] = {}
+    alike: list[list[Row]] = []
     examples: list[int] = []
-    for i, of_example in enumerate(recipes):
-        for recipe in of_example:
-            for row in recipe.rows:
-                same = asking.setdefault(row.input, [])
-                if not same:
-                    examples.append(i)
-                same.append(row)
-    return list(map(_together, asking.values())), examples
+
+    def number_of(row: Row, example: int) -> int:
+        number = numbers.setdefault(row.input, len(alike))
+        if number == len(alike):
+            alike.append([])
+            examples.append(example)
+        alike[number].append(row)
+        return number
+
+    asked = [
+        [tuple([number_of(row, i) for row in recipe.rows]) for recipe in of_example]
+        for i, of_example in enumerate(recipes)
+    ]
+    return list(map(_together, alike)), asked, examples
 
 
 def _together(rows: Sequence[Row]) -> Row:
-    """One row for some of equal input, with all that they read."""
+    """One row for some of equal input, with all that they read, in order."""
     first = rows[0]
-    reads = first.reads if len(rows) == 1 else chain.from_iterable(row.reads for row in rows)
-    return first.reading(tuple(sorted(set(reads))))
+    if len(rows) == 1 and all(map(lt, first.reads, first.reads[1:])):  # as nearly always
+        return first.reading(first.reads)
+    return first.reading(tuple(sorted(set(chain.from_iterable(row.reads for row in rows)))))
 
 
 def computed_tokens(units: Sequence[Unit]) -> tuple[int, int]:
@@ -75,10 +86,10 @@ def computed_tokens(units: Sequence[Unit]) -> tuple[int, int]:
 
     Of encoder-decoders, the tokens of every distinct encoder's input and of every row's decoder.
     """
-    rows = [row for unit in units for row in unit.rows]
-    if rows[0].decoder is None:
+    if units[0].rows[0].decoder is None:
         lengths = [unit.tokens for unit in units]
         return sum(lengths), len(lengths) * max(lengths)
+    rows = [row for unit in units for row in unit.rows]
     encoders = list(map(len, {row.ids for row in rows}))
     decoders = [row.decoder_tokens for row in rows]
     return sum(encoders) + sum(decoders), _padded_in_passes(encoders) + _padded_in_passes(decoders)
@@ -114,7 +125,7 @@ def _sharing(
     groups: dict[Hashable, list[int]] = defaultdict(list)
     heads = set(filter(shares_prefixes, dict.fromkeys(row.head for row in rows)))
     for i, row in enumerate(rows):
-        shared: Hashable = f"row {i}"
+        shared: Hashable = ~i  # with no other, nor with an example
         if row.decoder is not None:
             shared = row.ids
         elif row.head in heads:
@@ -130,4 +141,4 @@ def _side_by_side(units: Sequence[Unit], width: int) -> list[Unit]:
 
 
 def _kind(row: Row) -> Kind:
-    return Kind(row.head, row.among, row.weighted, row.query, row.decoder is not None and GREEDY in row.decoder)
+    return row.head, row.among, row.weighted, row.query, row.decoder is not None and GREEDY in row.decoder

@@ -46,7 +46,7 @@ class Row(NamedTuple):
     @property
     def tokens(self) -> int:
         """How many tokens the model reads for this row alone, the decoder's start token among them."""
-        return len(self.ids) + self.decoder_tokens
+        return len(self.ids) if self.decoder is None else len(self.ids) + self.decoder_tokens
 
     @property
     def decoder_tokens(self) -> int:

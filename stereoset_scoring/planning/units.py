@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 
-from stereoset_scoring.planning.packing import Pack, pack, size_of_pack
+from stereoset_scoring.planning.packing import Pack, Shared, pack, shared_beginnings
 from stereoset_scoring.planning.rows import Row
 
 
@@ -26,15 +26,20 @@ class Unit:
     @cached_property
     def pack(self) -> Pack | None:
         """The tree of their tokens, where their beginnings are shared; None where each is computed for itself."""
-        return pack([row.ids for row in self.rows]) if self.packed else None
+        return pack([row.ids for row in self.rows], self._beginnings) if self.packed else None
+
+    @cached_property
+    def _beginnings(self) -> list[Shared]:
+        """What the rows share, where their beginnings are shared."""
+        return shared_beginnings([row.ids for row in self.rows])
 
     @cached_property
     def tokens(self) -> int:
         """What the unit takes of a batch: its tokens, or its tree's; of decoders, also those that each looks at."""
         if self.rows[0].decoder is not None:
             return len(self.rows) * max(row.tokens for row in self.rows)
-        ids = [row.ids for row in self.rows]
-        return size_of_pack(ids) if self.packed else sum(map(len, ids))
+        lengths = sum(len(row.ids) for row in self.rows)
+        return lengths - sum(shared for _, shared in self._beginnings) if self.packed else lengths
 
     def unpacked(self) -> "Unit":
         """The unit without its tree."""

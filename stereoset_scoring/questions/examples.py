@@ -1,8 +1,7 @@
 """A context association test as the scorer sees it, read from any layout in which it is published."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from stereoset_scoring.refusal import Refusal
 
@@ -11,8 +10,7 @@ WITHIN, ACROSS, PAIR = "intrasentence", "intersentence", "pairs"  # what methods
 GOLD_LABELS = ("anti-stereotype", "stereotype", "unrelated")  # in the order of the data set's ClassLabel
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(NamedTuple):
     """One of the two or three sentences of an example.
 
     Attributes:
@@ -26,8 +24,7 @@ class Option:
     word: str | None = None
 
 
-@dataclass(frozen=True)
-class Example:
+class Example(NamedTuple):
     """One context association test.
 
     Attributes:

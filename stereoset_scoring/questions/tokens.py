@@ -6,10 +6,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from stereoset_scoring.questions.spelling import mark_of, spans, words
 from stereoset_scoring.questions.vocabulary import check_vocabulary
+from stereoset_scoring.questions.words import Words, cuts_at_spaces
 from stereoset_scoring.refusal import Refusal
 
 # The methods by which a hub tokenizer passes a text on to the library below it.
@@ -102,6 +103,38 @@ class Target:
     ids: tuple[int, ...]
 
 
+class Texts(NamedTuple):
+    """What is asked of a tokenizer about an example.
+
+    Attributes:
+        whole: what is tokenized with special tokens.
+        bare: what only the ids are asked of, without special tokens.
+        joined: a context and the options that are joined to it.
+    """
+
+    whole: Sequence[str] = ()
+    bare: Sequence[str] = ()
+    joined: tuple[str, Sequence[str]] = ("", ())
+
+
+class Joined(NamedTuple):
+    """A context and an option as one text, "<context> <option>", tokenized.
+
+    Attributes:
+        context: the context.
+        option: the option's sentence.
+        ids: the tokens of both, without special tokens.
+        first: the position of the first token that reaches beyond the context.
+        straddling: how many tokens hold characters, other than white space, of both.
+    """
+
+    context: str
+    option: str
+    ids: tuple[int, ...]
+    first: int
+    straddling: int = 0
+
+
 class Tokenizer:
     """A hub tokenizer, as the methods see it.
 
@@ -117,28 +150,35 @@ class Tokenizer:
         check_vocabulary(hub_tokenizer)
         self.hub = hub_tokenizer
         self.config = config
-        self._ahead: dict[tuple[str, bool], Any] = {}
+        self._ahead: dict[bool, dict[str, Any]] = {}
         self._bare_ahead: dict[str, Any] = {}
+        self._size: int | None = None  # of the vocabulary, to which tokens may be added
 
-    def read_ahead(self, texts: Iterable[tuple[str, bool]], bare: Iterable[str] = ()) -> None:
-        """Tokenize texts at once: until the next call, they are known.
+    def read_ahead(self, asked: Iterable[Texts]) -> None:
+        """Tokenize the texts of many examples at once, which takes less time: until the next call, they are known.
 
         What cannot be read so is read when it is asked for, one by one, with a word of what is wrong with it.
-
-        Args:
-            texts: each with special tokens or without.
-            bare: those of which the ids alone will be asked, without special tokens, which takes less time.
         """
         self._ahead, self._bare_ahead = {}, {}
         below = self._plain
         if below is None:
             return
-        asked = list(dict.fromkeys(texts))
-        for special in (True, False):
-            some = [text for text, with_special in asked if with_special == special]
-            found = _at_once(below.encode_batch, some, special)
-            self._ahead.update(((text, special), encoding) for text, encoding in found.items())
-        self._bare_ahead = _at_once(below.encode_batch_fast, list(dict.fromkeys(bare)), special=False)
+        if below.get_vocab_size() != self._size:
+            self._size = below.get_vocab_size()
+            for known in ("_words", "largest_id"):
+                vars(self).pop(known, None)
+        asked = list(asked)
+        whole = chain.from_iterable(texts.whole for texts in asked)
+        bare = chain.from_iterable(texts.bare for texts in asked)
+        self._ahead[True] = _at_once(below.encode_batch, whole, special=True)
+        if self._words is not None:
+            contexts = (texts.joined[0] for texts in asked)
+            options = chain.from_iterable(texts.joined[1] for texts in asked)
+            self._told_by_words("read_ahead", chain(bare, contexts), options)
+            return
+        joined = (f"{context} {option}" for context, options in (texts.joined for texts in asked) for option in options)
+        self._ahead[False] = _at_once(below.encode_batch, joined, special=False)
+        self._bare_ahead = _at_once(below.encode_batch_fast, bare, special=False)
 
     @cached_property
     def sha256(self) -> str:
@@ -180,7 +220,7 @@ class Tokenizer:
 
         It is where the hub tokenizer only passes texts on, and nobody has left it cutting or padding them.
         """
-        known = self._ahead.get((text, special))
+        known = self._ahead.get(special, {}).get(text)
         if known is not None:
             return known
         below = self._plain
@@ -302,11 +342,62 @@ class Tokenizer:
 
     def encode_bare(self, text: str) -> tuple[int, ...]:
         """The ids of a text without special tokens."""
+        ids = self._told_by_words("ids", text)
+        if ids is not None:
+            return ids
         known = self._bare_ahead.get(text)
         found = self._directly(text, False) if known is None else known
         if found is not None:
             return tuple(found.ids)
         return self._known(self._read(self.hub.encode, text, add_special_tokens=False), text)
+
+    def join(self, context: str, options: Sequence[str]) -> list[Joined]:
+        """A context and each of its options as one text, a space between them, without special tokens.
+
+        The space is the option's, and so is a token that straddles the border.
+
+        Raises:
+            Refusal: if it cannot be told where the tokens stand in a text.
+        """
+        before, after = self._told_by_words("ids", context), self._told_by_words("continuations", context, options)
+        if before is None or after is None:
+            return [self._join_one(context, option) for option in options]
+        texts = zip(options, after, strict=True)
+        return [Joined(context, option, before + ids, len(before)) for option, ids in texts]
+
+    def _join_one(self, context: str, option: str) -> Joined:
+        tokens, border = self.tokenize(f"{context} {option}", special=False), len(context)
+        return Joined(context, option, tokens.ids, tokens.reaching_beyond(border), tokens.straddling(border))
+
+    def _told_by_words(self, question: str, *texts: Any) -> Any:
+        """The answer of the tokenizer's Words; None where they do not tell, and each text is to be read by itself."""
+        if self._plain is None or self._words is None:
+            return None
+        with suppress(Exception):  # whatever the many libraries of tokenizers raise
+            return getattr(self._words, question)(*texts)
+        return None
+
+    @cached_property
+    def _words(self) -> Words | None:
+        """The words of the tokenizer, where they tell the tokens of texts; else None."""
+        return Words(self._below) if self._below is not None and cuts_at_spaces(self._below) else None
+
+    @cached_property
+    def largest_id(self) -> int | None:
+        """The largest id that it gives any token; None where that is not known, as of tokenizers in Python."""
+        return max(self.hub.get_vocab().values()) if getattr(self.hub, "is_fast", False) else None
+
+    @cached_property
+    def knows_every_text(self) -> bool:
+        """Whether no text becomes the unknown token, unless it spells it: a BPE that has a token for every byte."""
+        from tokenizers.models import BPE
+
+        model = getattr(self._below, "model", None)
+        if not isinstance(model, BPE):
+            return False
+        if model.unk_token is None:
+            return True
+        return model.byte_fallback and all(model.token_to_id(f"<0x{byte:02X}>") is not None for byte in range(256))
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of some ids."""
@@ -470,10 +561,11 @@ def start_of(config: Any, *names: str) -> int | None:
     return None
 
 
-def _at_once(how: Callable[..., Any], texts: list[str], special: bool) -> dict[str, Any]:
+def _at_once(how: Callable[..., Any], texts: Iterable[str], special: bool) -> dict[str, Any]:
     """{text: what is made of it} of many; empty where one of them cannot be read."""
+    distinct = list(dict.fromkeys(texts))
     with suppress(Exception):  # whatever the many libraries of tokenizers raise
-        return dict(zip(texts, how(texts, add_special_tokens=special), strict=True))
+        return dict(zip(distinct, how(distinct, add_special_tokens=special), strict=True))
     return {}
 
 

@@ -63,14 +63,21 @@ def done_with(
     scores: list[list[float] | None] = [None] * portion.size
     for i, of_row in zip(places, job.scores(values, unscored), strict=True):
         scores[i] = of_row
-    kept = [texts for texts, of_row in zip(posed.texts, scores, strict=True) if of_row is not None]
     return Done(
         portion,
         scores,
         refused | {places[i]: why for i, why in unscored.items()},
-        counts_of(job) | TokenCounts(*map(sum, zip(*kept, strict=True)))._asdict(),
+        counts_of(job) | _tokens_of(posed.texts, scores),
         job.observed(values, unscored),
     )
+
+
+def _tokens_of(texts: Sequence[TokenCounts], scores: Sequence[list[float] | None]) -> dict[str, int]:
+    """How many tokens the options of the examples that are scored have; empty where that is not counted."""
+    if not texts:
+        return {}
+    kept = [counts for counts, of_row in zip(texts, scores, strict=True) if of_row is not None]
+    return TokenCounts(*map(sum, zip(*kept, strict=True)))._asdict()
 
 
 class Whole(NamedTuple):

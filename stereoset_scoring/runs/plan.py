@@ -24,7 +24,7 @@ class Posed(NamedTuple):
     Attributes:
         rows: its rows.
         questions: what they ask.
-        texts: what the options of each row hold, see `tokens_of`.
+        texts: what the options of each row hold; empty where that is not counted, see `tokens_of`.
     """
 
     rows: list[Mapping[str, Any]]
@@ -85,7 +85,7 @@ class Plan:
         data, tokenizer = self.data[portion.config], self.scorer.source.tokenizer
         rows = [data[i] for i in range(portion.start, portion.stop)]
         questions = self.scorer.questions(portion, rows, leave_out)
-        posed = Posed(rows, questions, [tokens_of(row, tokenizer) for row in rows])
+        posed = Posed(rows, questions, tokens_of(rows, tokenizer))
         if self.known:
             self.known[1][portion] = posed
         return posed

@@ -84,7 +84,7 @@ def task_record(
         method: the method that scored it.
         data_sha256: of the rows that were scored.
         scores: scores[i][j] of option j of row i.
-        counts: of its jobs, with text_tokens and unknown_tokens, of the options' sentences.
+        counts: of its jobs, with text_tokens and unknown_tokens, of the options' sentences, where any could be unknown.
         fallback: why the method is not the usual default, in words; None where it is.
     """
     return {
@@ -107,10 +107,14 @@ class TokenCounts(NamedTuple):
     unknown_tokens: int = 0
 
 
-def tokens_of(row: Mapping[str, Any], tokenizer: Tokenizer | None) -> TokenCounts:
-    """The TokenCounts of the sentences of a row's options; None where there is no tokenizer."""
-    if tokenizer is None:
-        return TokenCounts()
+def tokens_of(rows: Rows, tokenizer: Tokenizer | None) -> list[TokenCounts]:
+    """The TokenCounts of the sentences of each row's options; none where no text is unknown, or none becomes tokens."""
+    if tokenizer is None or tokenizer.knows_every_text:
+        return []
+    return [_tokens_of_one(row, tokenizer) for row in rows]
+
+
+def _tokens_of_one(row: Mapping[str, Any], tokenizer: Tokenizer) -> TokenCounts:
     ids = [token for option in options_of(row) for token in tokenizer.encode_bare(option["sentence"])]
     return TokenCounts(len(ids), ids.count(tokenizer.hub.unk_token_id))
 

@@ -12,7 +12,7 @@ from stereoset_scoring.planning.portions import MOST, Portion, in_portions
 from stereoset_scoring.planning.probes import telling
 from stereoset_scoring.processes import garbage
 from stereoset_scoring.processes.ahead import prepared_ahead
-from stereoset_scoring.questions.tokens import Tokenizer
+from stereoset_scoring.questions.tokens import Texts, Tokenizer
 from stereoset_scoring.reading import score_here
 from stereoset_scoring.runs.counting import Counter
 
@@ -109,8 +109,9 @@ def test_what_longer_rows_show_counts_for_their_portion_alone(scorer_of_one, int
     assert engine.trial == before
 
 
-TEXTS = st.lists(st.tuples(st.text(max_size=12), st.booleans()), max_size=6)
-BARE = st.lists(st.text(max_size=12), max_size=6)
+TEXT = st.text(max_size=12)
+TEXTS = st.lists(TEXT, max_size=6)
+ASKED = st.builds(Texts, whole=TEXTS, bare=TEXTS, joined=st.tuples(TEXT, TEXTS))
 
 
 @pytest.mark.parametrize("name", ["gpt2", "bert", "t5"])
@@ -118,15 +119,18 @@ def test_texts_that_are_read_ahead_are_the_same_tokens(scorer_of, name):
     hub = scorer_of(name).source.tokenizer.hub
 
     @settings(max_examples=25)
-    @given(TEXTS, BARE)
-    def same(texts, bare):
+    @given(st.lists(ASKED, max_size=3))
+    def same(asked):
         ahead, alone = Tokenizer(hub), Tokenizer(hub)
-        ahead.read_ahead(texts, bare)
-        for text, special in texts:
-            assert ahead.tokenize(text, special) == alone.tokenize(text, special)
-        for text in bare + [text for text, _ in texts]:
-            assert ahead.encode_bare(text) == alone.encode_bare(text)
-            assert ahead.tokenize(text, special=False) == alone.tokenize(text, special=False)
+        ahead.read_ahead(asked)
+        for whole, bare, (context, options) in asked:
+            for text in whole:
+                assert ahead.tokenize(text) == alone.tokenize(text)
+            for text in bare:
+                assert ahead.encode_bare(text) == alone.encode_bare(text)
+            assert ahead.join(context, options) == alone.join(context, options)
+            for text in (*whole, *bare, *options):
+                assert ahead.tokenize(text, special=False) == alone.tokenize(text, special=False)
 
     same()
 
