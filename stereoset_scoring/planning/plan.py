@@ -66,10 +66,12 @@ def distinct_rows(recipes: Sequence[Sequence[Recipe]]) -> tuple[list[Row], list[
         alike[number].append(row)
         return number
 
-    asked = [
-        [tuple([number_of(row, i) for row in recipe.rows]) for recipe in of_example]
-        for i, of_example in enumerate(recipes)
-    ]
+    asked: list[list[Asked]] = []
+    for i, of_example in enumerate(recipes):
+        of_options = []
+        for recipe in of_example:
+            of_options.append(tuple([number_of(row, i) for row in recipe.rows]))
+        asked.append(of_options)
     return list(map(_together, alike)), asked, examples
 
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from stereoset_scoring.questions.spelling import mark_of, spans, words
 from stereoset_scoring.questions.vocabulary import check_vocabulary
@@ -16,6 +16,7 @@ from stereoset_scoring.refusal import Refusal
 # The methods by which a hub tokenizer passes a text on to the library below it.
 PASSING_ON = ("__call__", "encode", "_encode_plus", "_convert_encoding")
 _NO_ID = -1  # the id of no token
+Told = TypeVar("Told")
 # What a tokenizer may say of a text. Positions are left to the models, which number them so themselves.
 KEYS = {
     "input_ids",
@@ -116,6 +117,12 @@ class Texts(NamedTuple):
     bare: Sequence[str] = ()
     joined: tuple[str, Sequence[str]] = ("", ())
 
+    @property
+    def spelled(self) -> list[str]:
+        """What is joined, as texts."""
+        context, options = self.joined
+        return [f"{context} {option}" for option in options]
+
 
 class Joined(NamedTuple):
     """A context and an option as one text, "<context> <option>", tokenized.
@@ -174,9 +181,9 @@ class Tokenizer:
         if self._words is not None:
             contexts = (texts.joined[0] for texts in asked)
             options = chain.from_iterable(texts.joined[1] for texts in asked)
-            self._told_by_words("read_ahead", chain(bare, contexts), options)
+            self._told_by_words(lambda words: words.read_ahead(chain(bare, contexts), options))
             return
-        joined = (f"{context} {option}" for context, options in (texts.joined for texts in asked) for option in options)
+        joined = chain.from_iterable(texts.spelled for texts in asked)
         self._ahead[False] = _at_once(below.encode_batch, joined, special=False)
         self._bare_ahead = _at_once(below.encode_batch_fast, bare, special=False)
 
@@ -342,7 +349,7 @@ class Tokenizer:
 
     def encode_bare(self, text: str) -> tuple[int, ...]:
         """The ids of a text without special tokens."""
-        ids = self._told_by_words("ids", text)
+        ids = self._told_by_words(lambda words: words.ids(text))
         if ids is not None:
             return ids
         known = self._bare_ahead.get(text)
@@ -359,7 +366,8 @@ class Tokenizer:
         Raises:
             Refusal: if it cannot be told where the tokens stand in a text.
         """
-        before, after = self._told_by_words("ids", context), self._told_by_words("continuations", context, options)
+        before = self._told_by_words(lambda words: words.ids(context))
+        after = self._told_by_words(lambda words: words.continuations(context, options))
         if before is None or after is None:
             return [self._join_one(context, option) for option in options]
         texts = zip(options, after, strict=True)
@@ -369,12 +377,12 @@ class Tokenizer:
         tokens, border = self.tokenize(f"{context} {option}", special=False), len(context)
         return Joined(context, option, tokens.ids, tokens.reaching_beyond(border), tokens.straddling(border))
 
-    def _told_by_words(self, question: str, *texts: Any) -> Any:
-        """The answer of the tokenizer's Words; None where they do not tell, and each text is to be read by itself."""
+    def _told_by_words(self, ask: Callable[[Words], Told]) -> Told | None:
+        """What the tokenizer's Words answer; None where they do not tell, and each text is to be read by itself."""
         if self._plain is None or self._words is None:
             return None
         with suppress(Exception):  # whatever the many libraries of tokenizers raise
-            return getattr(self._words, question)(*texts)
+            return ask(self._words)
         return None
 
     @cached_property
