@@ -304,7 +304,7 @@ class Scorer:
             with suppress(Refusal):
                 texts.append(method(example.task).texts(example))
                 if not tokenizer.knows_every_text:
-                    texts.append(Texts(bare=[option.sentence for option in example.options]))
+                    texts.append(Texts(bare=example.sentences))
         tokenizer.read_ahead(texts)
 
     def _try_out(self, recipes: Sequence[Sequence[Recipe]]) -> None:
@@ -401,19 +401,16 @@ class Scorer:
 
     def _questions(self, rows: Rows, leave_out: bool) -> Questions:
         """What rows of one task or of several ask; see `questions`."""
-        with garbage.kept():
-            return self._recipes_or_why(rows, leave_out)
-
-    def _recipes_or_why(self, rows: Rows, leave_out: bool) -> Questions:
         recipes: list[list[Recipe]] = []
         refused: dict[int, str] = {}
-        for i, answer in enumerate(self._recipes_or_refusals(rows)):
-            if not isinstance(answer, Refusal):
-                recipes.append(answer)
-            elif leave_out or isinstance(answer, MissingAttribute):
-                refused[i] = str(answer)
-            else:
-                raise answer
+        with garbage.kept():
+            for i, answer in enumerate(self._recipes_or_refusals(rows)):
+                if not isinstance(answer, Refusal):
+                    recipes.append(answer)
+                elif leave_out or isinstance(answer, MissingAttribute):
+                    refused[i] = str(answer)
+                else:
+                    raise answer
         return Questions(recipes, refused)
 
     def _recipes_or_refusals(self, rows: Rows) -> Iterator[list[Recipe] | Refusal]:

@@ -115,11 +115,11 @@ class SentenceLikelihood(CausalMethod):
 
     def texts(self, example: Example) -> Texts:
         """As Method."""
-        return Texts(bare=[option.sentence for option in example.options])
+        return Texts(bare=example.sentences)
 
     def recipes(self, example: Example, tokenizer: Tokenizer) -> list[Recipe]:
         """One Recipe per option."""
-        return [self._recipe(option.sentence, tokenizer) for option in example.options]
+        return [self._recipe(sentence, tokenizer) for sentence in example.sentences]
 
     def _recipe(self, sentence: str, tokenizer: Tokenizer) -> Recipe:
         ids = tokenizer.encode_bare(sentence)
@@ -170,12 +170,12 @@ class ContextAndOption(CausalMethod):
 
     def texts(self, example: Example) -> Texts:
         """As Method."""
-        context, options = with_full_stop(example.context), [option.sentence for option in example.options]
-        return Texts(bare=options if self.reads_options_alone else (), joined=(context, options))
+        alone = example.sentences if self.reads_options_alone else ()
+        return Texts(bare=alone, joined=(with_full_stop(example.context), example.sentences))
 
     def recipes(self, example: Example, tokenizer: Tokenizer) -> list[Recipe]:
         """One Recipe per option of an intersentence example."""
-        joined = tokenizer.join(with_full_stop(example.context), [option.sentence for option in example.options])
+        joined = tokenizer.join(with_full_stop(example.context), example.sentences)
         return [self._recipe(one, tokenizer) for one in joined]
 
     def _recipe(self, joined: Joined, tokenizer: Tokenizer) -> Recipe:

@@ -74,7 +74,7 @@ class SpanConditional(Method):
 
     def texts(self, example: Example) -> Texts:
         """As Method."""
-        return Texts(bare=[option.sentence for option in example.options])
+        return Texts(bare=example.sentences)
 
     def recipes(self, example: Example, tokenizer: Tokenizer) -> list[Recipe]:
         """One Recipe per option of an intersentence example."""

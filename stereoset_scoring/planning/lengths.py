@@ -26,7 +26,7 @@ class Limits:
 
     @cached_property
     def least(self) -> float:
-        """How many tokens are too many for nothing, wherever they are."""
+        """How many tokens the model reads wherever they stand."""
         return min(self.input or inf, self.decoder or inf)
 
 

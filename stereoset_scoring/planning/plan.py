@@ -43,7 +43,7 @@ def make_job(
         for batch in by_tokens([unit.tokens for unit in units], max_tokens, large):
             batches.append([units[i] for i in batch])
     counts = [computed_tokens(batch) for batch in batches]
-    computed, padded = (sum(of_batches) for of_batches in zip(*counts, strict=True)) if counts else (0, 0)
+    computed, padded = sum(computed for computed, _ in counts), sum(padded for _, padded in counts)
     return Job(recipes, asked, rows, batches, computed, padded, ids)
 
 

@@ -43,6 +43,11 @@ class Example(NamedTuple):
     named: str | None = None
 
     @property
+    def sentences(self) -> list[str]:
+        """The sentences of its options."""
+        return [option.sentence for option in self.options]
+
+    @property
     def task(self) -> str:
         """As the data names it; else by its context: with a BLANK "intrasentence", without one "intersentence".
 

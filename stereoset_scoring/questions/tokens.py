@@ -6,17 +6,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from stereoset_scoring.questions.spelling import mark_of, spans, words
 from stereoset_scoring.questions.vocabulary import check_vocabulary
-from stereoset_scoring.questions.words import Words, cuts_at_spaces
+from stereoset_scoring.questions.words import Words, at_once, cuts_at_spaces
 from stereoset_scoring.refusal import Refusal
 
 # The methods by which a hub tokenizer passes a text on to the library below it.
 PASSING_ON = ("__call__", "encode", "_encode_plus", "_convert_encoding")
 _NO_ID = -1  # the id of no token
-Told = TypeVar("Told")
 # What a tokenizer may say of a text. Positions are left to the models, which number them so themselves.
 KEYS = {
     "input_ids",
@@ -172,20 +171,20 @@ class Tokenizer:
             return
         if below.get_vocab_size() != self._size:
             self._size = below.get_vocab_size()
-            for known in ("_words", "largest_id"):
+            for known in ("_words_below", "largest_id"):
                 vars(self).pop(known, None)
         asked = list(asked)
         whole = chain.from_iterable(texts.whole for texts in asked)
         bare = chain.from_iterable(texts.bare for texts in asked)
-        self._ahead[True] = _at_once(below.encode_batch, whole, special=True)
+        self._ahead[True] = at_once(below.encode_batch, whole, special=True)
         if self._words is not None:
             contexts = (texts.joined[0] for texts in asked)
             options = chain.from_iterable(texts.joined[1] for texts in asked)
-            self._told_by_words(lambda words: words.read_ahead(chain(bare, contexts), options))
+            self._words.read_ahead(chain(bare, contexts), options)
             return
         joined = chain.from_iterable(texts.spelled for texts in asked)
-        self._ahead[False] = _at_once(below.encode_batch, joined, special=False)
-        self._bare_ahead = _at_once(below.encode_batch_fast, bare, special=False)
+        self._ahead[False] = at_once(below.encode_batch, joined, special=False)
+        self._bare_ahead = at_once(below.encode_batch_fast, bare, special=False)
 
     @cached_property
     def sha256(self) -> str:
@@ -349,7 +348,7 @@ class Tokenizer:
 
     def encode_bare(self, text: str) -> tuple[int, ...]:
         """The ids of a text without special tokens."""
-        ids = self._told_by_words(lambda words: words.ids(text))
+        ids = self._ids_of_words(text)
         if ids is not None:
             return ids
         known = self._bare_ahead.get(text)
@@ -366,8 +365,8 @@ class Tokenizer:
         Raises:
             Refusal: if it cannot be told where the tokens stand in a text.
         """
-        before = self._told_by_words(lambda words: words.ids(context))
-        after = self._told_by_words(lambda words: words.continuations(context, options))
+        before = self._ids_of_words(context)
+        after = None if before is None or self._words is None else self._words.continuations(context, options)
         if before is None or after is None:
             return [self._join_one(context, option) for option in options]
         texts = zip(options, after, strict=True)
@@ -377,18 +376,18 @@ class Tokenizer:
         tokens, border = self.tokenize(f"{context} {option}", special=False), len(context)
         return Joined(context, option, tokens.ids, tokens.reaching_beyond(border), tokens.straddling(border))
 
-    def _told_by_words(self, ask: Callable[[Words], Told]) -> Told | None:
-        """What the tokenizer's Words answer; None where they do not tell, and each text is to be read by itself."""
-        if self._plain is None or self._words is None:
-            return None
-        with suppress(Exception):  # whatever the many libraries of tokenizers raise
-            return ask(self._words)
-        return None
+    def _ids_of_words(self, text: str) -> tuple[int, ...] | None:
+        """The ids of a text without special tokens, from its words; None where they do not tell."""
+        return None if self._words is None else self._words.ids(text)
+
+    @property
+    def _words(self) -> Words | None:
+        """The words of the tokenizer, where and while they tell the tokens of texts; else None."""
+        return None if self._plain is None else self._words_below
 
     @cached_property
-    def _words(self) -> Words | None:
-        """The words of the tokenizer, where they tell the tokens of texts; else None."""
-        return Words(self._below) if self._below is not None and cuts_at_spaces(self._below) else None
+    def _words_below(self) -> Words | None:
+        return Words(self._below) if cuts_at_spaces(self._below) else None
 
     @cached_property
     def largest_id(self) -> int | None:
@@ -567,14 +566,6 @@ def start_of(config: Any, *names: str) -> int | None:
             if getattr(part, name, None) is not None:
                 return getattr(part, name)
     return None
-
-
-def _at_once(how: Callable[..., Any], texts: Iterable[str], special: bool) -> dict[str, Any]:
-    """{text: what is made of it} of many; empty where one of them cannot be read."""
-    distinct = list(dict.fromkeys(texts))
-    with suppress(Exception):  # whatever the many libraries of tokenizers raise
-        return dict(zip(distinct, how(distinct, add_special_tokens=special), strict=True))
-    return {}
 
 
 def _inverted(names: Mapping[str, int]) -> dict[int, str]:

@@ -5,7 +5,8 @@ Finding words takes a byte-level tokenizer most of its time, and the texts of a 
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -52,46 +53,52 @@ class Words:
         first: set[str] = set()
         later: set[str] = set()
         for text in texts:
-            beginning, *rest = _plain_words(text) or [""]
-            first.add(beginning)
-            later.update(rest)
+            if words := _plain_words(text):
+                first.add(words[0])
+                later.update(words[1:])
         for text in continued:
             later.update(_plain_words(text) or ())
         self._learn(self._first, first, "")
         self._learn(self._later, later, " ")
 
     def ids(self, text: str) -> Ids | None:
-        """The ids of a text, without special tokens; None where there is more to it than words.
+        """The ids of a text, without special tokens; None where its words do not tell them.
 
-        That is other space than one between two words, or an added token, which is found before words are, and may
-        take the spaces beside it.
+        Then there is other space than one between two words in it, a word that cannot be read, or an added token, which
+        is found before words are, and may take the spaces beside it.
         """
         words = _plain_words(text)
         if words is None or self._has_added(text):
             return None
-        if words[0] not in self._first:
-            self.read_ahead([text])
-        return self._first[words[0]] + self._ids_of_later(words[1:])
+        first, later = self._ids_of(self._first, words[:1], ""), self._ids_of(self._later, words[1:], " ")
+        return None if first is None or later is None else first + later
 
     def continuations(self, text: str, others: Sequence[str]) -> list[Ids] | None:
         """The ids that each of some others adds to a text, a space between them; None where `ids` does not tell one."""
-        found = [_plain_words(other) for other in others]
-        if any(words is None or self._has_added(f"{text} {other}") for words, other in zip(found, others, strict=True)):
-            return None
-        return [self._ids_of_later(words) for words in found if words]
+        found = []
+        for other in others:
+            words = _plain_words(other)
+            if words is None or self._has_added(f"{text} {other}"):
+                return None
+            ids = self._ids_of(self._later, words, " ")
+            if ids is None:
+                return None
+            found.append(ids)
+        return found
 
-    def _ids_of_later(self, words: Sequence[str]) -> Ids:
+    def _ids_of(self, known: dict[str, Ids], words: Sequence[str], before: str) -> Ids | None:
+        """The ids of words, with what stands before each; None where one cannot be read."""
         try:
-            return tuple(chain.from_iterable(map(self._later.__getitem__, words)))
+            return tuple(chain.from_iterable(map(known.__getitem__, words)))
         except KeyError:  # seldom, and looking for it would take longer
-            self._learn(self._later, set(words), " ")
-            return self._ids_of_later(words)
+            self._learn(known, words, before)
+        return tuple(chain.from_iterable(map(known.__getitem__, words))) if known.keys() >= set(words) else None
 
-    def _learn(self, known: dict[str, Ids], words: set[str], before: str) -> None:
-        """Have words, with what stands before them, among those that are known."""
+    def _learn(self, known: dict[str, Ids], words: Iterable[str], before: str) -> None:
+        """Have words, with what stands before them, among those that are known, unless one of them cannot be read."""
         new = [word for word in words if word not in known]
-        found = self._below.encode_batch_fast([before + word for word in new], add_special_tokens=False)
-        known.update((word, tuple(encoding.ids)) for word, encoding in zip(new, found, strict=True))
+        found = at_once(self._below.encode_batch_fast, (before + word for word in new), special=False)
+        known.update((text.removeprefix(before), tuple(encoding.ids)) for text, encoding in found.items())
 
     def _has_added(self, text: str) -> bool:
         if self._added is None:
@@ -104,6 +111,14 @@ class Words:
         tokens = {token.content for token in self._below.get_added_tokens_decoder().values()}
         tokens |= {normalize("NFC", token) for token in tokens}
         return re.compile("|".join(map(re.escape, sorted(tokens)))) if tokens else None
+
+
+def at_once(how: Callable[..., Any], texts: Iterable[str], special: bool) -> dict[str, Any]:
+    """{text: what a tokenizer makes of it} of many; empty where one of them cannot be read."""
+    distinct = list(dict.fromkeys(texts))
+    with suppress(Exception):  # whatever the many libraries of tokenizers raise
+        return dict(zip(distinct, how(distinct, add_special_tokens=special), strict=True))
+    return {}
 
 
 def _plain_words(text: str) -> list[str] | None:
