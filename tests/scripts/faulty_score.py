@@ -2,7 +2,7 @@
 
 SLOW: seconds that every batch takes longer. FAILING: the number of an example on which the model raises. SILENCE:
 seconds after which a silent process counts as dead. KILLS, SEED: how often it is killed at a random moment and started
-again, before it may end. WIDOWED: two free ports, where two pairs of processes meet with no launcher, of which the
+again, before it may end; a moment that comes when it has ended does not count. WIDOWED: two free ports, where two pairs of processes meet with no launcher, of which the
 first or the second dies.
 """
 
@@ -82,15 +82,17 @@ def run_and_be_killed(times, seed):
     os.waitpid(run_in_a_fork(), 0)
     lasts, chance = time.monotonic() - started, random.Random(seed)
     sys.argv[-1] = str(output / "killed")
-    for number in range(times):
+    hits = late = 0
+    while hits < times:
         child = run_in_a_fork()
         time.sleep(chance.uniform(0, lasts))
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         if os.WIFEXITED(status):  # there is nothing left to kill; one killed while it tidied up has not ended
-            (output / "killed").rename(output / f"killed-{number}")
-            print("too late", file=sys.stderr)
+            late += 1
+            (output / "killed").rename(output / f"killed-{late}")
         else:
+            hits += 1
             print(f"killed with {batches_on_disk(output / 'killed')} batches on disk", file=sys.stderr)
     run()
 
