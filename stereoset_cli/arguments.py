@@ -197,7 +197,8 @@ def _add_placement(group):
     group.add_argument(
         "--max-tokens",
         type=int,
-        help="tokens, padding included, in one forward pass; default: 16384 on a GPU, 2048 elsewhere",
+        help="tokens, padding included, in one forward pass; default: 16384 on a GPU; elsewhere 2048, or 4096 for a "
+        "narrow model",
     )
     group.add_argument("--concurrency", type=int, default=8, help="requests to a --server that are under way at once")
     group.add_argument("--timeout", type=float, default=120, help="seconds without a word, for a request to a --server")

@@ -42,9 +42,11 @@ if TYPE_CHECKING:  # they import torch, which takes seconds
     from stereoset_scoring.checkpoints.placement import Placement
     from stereoset_scoring.served.server import Server
 
-# Padded tokens in one forward pass: enough to keep a device busy, little enough for any vocabulary.
+# Padded tokens in one forward pass: enough to keep a device busy, little enough for any memory.
 MAX_TOKENS = {"cuda": 16384}
 MAX_TOKENS_ELSEWHERE = 2048
+MAX_TOKENS_OF_NARROW = 4096  # likewise: of a model whose passes take hardly longer than to call them
+NARROW = 512  # the hidden size up to which that is so
 AT_ONCE = 1024  # examples that are tokenized together: enough for speed, few enough for any memory
 _OF_A_FILE = ("_name_or_path", "_commit_hash", "transformers_version", "torch_dtype", "dtype")  # and of no question
 
@@ -73,9 +75,7 @@ class Scorer:
         max_tokens: int | None = None,
     ):
         self.source, self.preset, self.options = source, preset, options or {}
-        device = str(source.device).partition(":")[0]
-        default = MAX_TOKENS.get(device, MAX_TOKENS_ELSEWHERE)
-        self.max_tokens = default if max_tokens is None else max_tokens
+        self.max_tokens = _tokens_at_once(source) if max_tokens is None else max_tokens
         self._method = method
         self._heads: dict[str, Head] = {}
         self._known_limits: dict[str, Limits] = {}
@@ -502,6 +502,14 @@ class Scorer:
             loaded = self._head(head)
             self._known_limits[head] = Limits(self.source.name, loaded.longest_input, loaded.longest_decoder)
         return self._known_limits[head]
+
+
+def _tokens_at_once(source: Source) -> int:
+    """How many tokens, padding included, one forward pass may hold where nobody says."""
+    device = str(source.device).partition(":")[0]
+    width = None if source.config is None else getattr(source.config.get_text_config(), "hidden_size", None)
+    narrow = isinstance(width, int) and width <= NARROW
+    return MAX_TOKENS.get(device, MAX_TOKENS_OF_NARROW if narrow else MAX_TOKENS_ELSEWHERE)
 
 
 def _example_or_refusal(row: Mapping[str, Any]) -> Example | Refusal:

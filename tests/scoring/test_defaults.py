@@ -2,14 +2,22 @@
 
 import re
 from copy import deepcopy
+from types import SimpleNamespace
 
 import pytest
-from transformers import BertForMaskedLM, BertForNextSentencePrediction, BertForPreTraining, RobertaForMaskedLM
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    BertForNextSentencePrediction,
+    BertForPreTraining,
+    RobertaForMaskedLM,
+)
 
 from stereoset_scoring import load_scorer
 from stereoset_scoring.baselines import load_baseline
 from stereoset_scoring.checkpoints.next_sentence_head import HeadSpec, NextSentenceModel, save_trained_head
 from stereoset_scoring.planning.portions import Portion
+from stereoset_scoring.scorer import Scorer
 
 TASKS = ("intrasentence", "intersentence", "pairs")
 PASSAGE = "It was a calm day in the garden."  # the released one takes seconds
@@ -222,3 +230,17 @@ def test_the_ensemble_knows_no_pairs(data, tmp_path):
 @pytest.mark.parametrize("name", ["ideal", "stereotyped", "random"])
 def test_the_other_baselines_answer_everything(name, data):
     assert load_baseline(f"baseline:{name}").unanswerable(data) == {}
+
+
+@pytest.mark.parametrize(
+    ("device", "config", "expected"),
+    [
+        ("cpu", BertConfig(hidden_size=512), 4096),
+        ("cpu", BertConfig(hidden_size=768), 2048),
+        ("mps:0", BertConfig(hidden_size=64), 4096),
+        ("cuda:1", BertConfig(hidden_size=64), 16384),
+        ("cpu", None, 2048),  # behind a server
+    ],
+)
+def test_a_pass_holds_as_many_tokens_as_keep_its_device_busy(device, config, expected):
+    assert Scorer(SimpleNamespace(device=device, config=config, family="causal")).max_tokens == expected

@@ -2,8 +2,8 @@
 
 SLOW: seconds that every batch takes longer. FAILING: the number of an example on which the model raises. SILENCE:
 seconds after which a silent process counts as dead. KILLS, SEED: how often it is killed at a random moment and started
-again, before it may end; a moment that comes when it has ended does not count. WIDOWED: two free ports, where two pairs of processes meet with no launcher, of which the
-first or the second dies.
+again, before it may end; a moment that comes when it has ended does not count. WIDOWED: two free ports, where two pairs
+of processes meet with no launcher, of which the first or the second dies.
 """
 
 import gc
