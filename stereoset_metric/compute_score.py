@@ -511,8 +511,9 @@ def _check_reference(reference: Any, name: str) -> None:
         if reference.get(field) is None:
             raise Refusal(f"{name} has no {field}: give references with target, bias_type and gold_label.")
     for field in ("target", "bias_type", "direction"):
-        if not isinstance(reference.get(field, ""), str | None):
-            raise Refusal(f"{name} has the {field} {shown(reference[field])}: give text.")
+        value = reference.get(field)
+        if value is not None and not isinstance(value, str):
+            raise Refusal(f"{name} has the {field} {shown(value)}: give text.")
     agreement = _plain(reference.get("agreement"))
     if agreement is not None and not _is_whole(agreement):
         raise Refusal(f"{name} has the agreement {shown(agreement)}: give a number of annotators.")
@@ -563,6 +564,8 @@ def _plain(value: Any) -> Any:
 
 def _label(label: Any, name: str) -> str:
     """A gold label's name, from its name or its index."""
+    if type(label) is int and 0 <= label < len(LABELS):  # as nearly all are
+        return LABELS[label]
     plain = _plain(label)
     if isinstance(plain, str) and plain in LABELS:
         return plain

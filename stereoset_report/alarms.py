@@ -202,6 +202,8 @@ def _words(kind: str, seen: str) -> str:
 
 def _ties(row: Mapping[str, Any], scores: Sequence[float]) -> list[bool]:
     """Of each two options of an example that score equal: whether their texts are the same."""
+    if len(set(scores)) == len(scores):  # as of nearly all
+        return []
     options = options_of(row)
     return [_alike(options[i], options[j]) for i, j in combinations(range(len(scores)), 2) if scores[i] == scores[j]]
 
