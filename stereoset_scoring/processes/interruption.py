@@ -70,6 +70,7 @@ def listening(number: int = signal.SIGTERM) -> Iterator[None]:
     finally:
         if not _state["asked"]:
             signal.signal(number, before)
+        _state["asked"] = False
 
 
 @contextmanager
