@@ -23,6 +23,7 @@ from stereoset_scoring.processes.threads import take_threads
 T = TypeVar("T")
 
 BEAT = 1  # seconds between two heartbeats
+SHORTEST, LATE = 0.01, 1 / 16  # seconds between two looks at who has come; later, this part of the time waited
 SILENCE = 120  # seconds without a heartbeat after which a process is given up
 
 
@@ -161,11 +162,11 @@ class Team:
             self._store.add(place, 1)
 
     def _wait(self, place: str, count: int) -> None:
-        pause = 0.01
+        began = time.monotonic()
         with _lost_store():
             while self._store.add(place, 0) < count:
-                time.sleep(pause)
-                pause = min(2 * pause, BEAT)
+                waited = time.monotonic() - began
+                time.sleep(min(max(SHORTEST, waited * LATE), BEAT))
                 self.look_round()
 
     def _look(self) -> None:
