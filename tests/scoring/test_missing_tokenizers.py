@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from copy import deepcopy
 
 import pytest
 from tokenizers import Tokenizer as Backend
@@ -133,7 +134,7 @@ def test_a_library_that_is_missing_is_named(place, monkeypatch):
 
 
 def post_processed(folder_tokenizer, single, **more):
-    tokenizer = folder_tokenizer.backend_tokenizer
+    tokenizer = deepcopy(folder_tokenizer.backend_tokenizer)
     names = [name for name in single.split() if not name.startswith("$")]
     ids = [(name, tokenizer.token_to_id(name)) for name in names]
     tokenizer.post_processor = processors.TemplateProcessing(single=single, special_tokens=ids)
