@@ -151,7 +151,8 @@ def follow(connection, order, outputs):
     words, settings = [sys.executable, *order["words"]], {"cwd": order["cwd"], "env": order["env"]}
     program = Fork(words, stdin=subprocess.DEVNULL, stdout=out, stderr=err, **settings)
     connection.send(str(program.pid).encode())
-    connection.send(str(program.wait()).encode())
+    with suppress(BrokenPipeError):  # whoever asked may have ended
+        connection.send(str(program.wait()).encode())
     os._exit(0)
 
 
