@@ -564,8 +564,6 @@ def _plain(value: Any) -> Any:
 
 def _label(label: Any, name: str) -> str:
     """A gold label's name, from its name or its index."""
-    if type(label) is int and 0 <= label < len(LABELS):  # as nearly all are
-        return LABELS[label]
     plain = _plain(label)
     if isinstance(plain, str) and plain in LABELS:
         return plain

@@ -63,7 +63,6 @@ def listening(number: int = signal.SIGTERM) -> Iterator[None]:
         if not _state["at_work"]:
             raise Interrupted
 
-    _state["asked"] = False
     before = signal.signal(number, ask)
     try:
         yield

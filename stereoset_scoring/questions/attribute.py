@@ -39,7 +39,7 @@ def attribute_in_text(example: Example, option: Option) -> tuple[str, tuple[int,
     """
     if fits_context(example):
         return fill(example.context, aligned_fillers(example, option))
-    place = _differing(option.sentence, [one.sentence for one in example.options])
+    place = _differing(option.sentence, example.sentences)
     if place is None or example.context.count(BLANK) > 1:
         raise _missing(example, option)
     return option.sentence, place

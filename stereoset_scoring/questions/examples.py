@@ -107,7 +107,7 @@ def read_example(row: Mapping[str, Any]) -> Example:
             )
         if option.word is not None and not option.word.strip():
             raise Refusal(f"Option {option.id!r} of example {example.id!r} has an empty word: say what fills BLANK.")
-    if example.task == PAIR and len({option.sentence for option in options}) == 1:
+    if example.task == PAIR and len(set(example.sentences)) == 1:
         raise Refusal(
             f"The two sentences of pair {example.id!r} are the same, and nothing can prefer one: mend one of them, or "
             "leave it out (--without forced_tie)."
