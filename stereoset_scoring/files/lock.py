@@ -9,6 +9,7 @@ import json
 import os
 import socket
 import time
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,13 +22,15 @@ except ImportError:  # not a Unix
 WITHOUT_FLOCK = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOLCK, errno.EINVAL)
 WRITTEN = 2  # seconds after which a file that names nobody is not about to be written
 
+_held: weakref.WeakSet["Lock"] = weakref.WeakSet()
+
 
 class Held(OSError):
     """Another process has it; the message names it, where it is known."""
 
 
 class Lock:
-    """A lock that one process at a time holds, and each thread of it.
+    """A lock that one process at a time holds, and each thread of it, but no fork.
 
     Args:
         path: its file.
@@ -51,6 +54,7 @@ class Lock:
                     os.ftruncate(file, 0)
                     os.pwrite(file, json.dumps(_process()).encode(), 0)
                     self._file = file
+                    _held.add(self)
             finally:
                 if self._file is None:
                     os.close(file)
@@ -63,6 +67,12 @@ class Lock:
         if _is_at(file, self._path):
             self._path.unlink()
         os.close(file)
+
+    def forget(self) -> None:
+        """In a fork of the process that has it: it stays that one's alone, and ends with it."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
 
     def _open(self) -> tuple[int, bool]:
         """(the file, whether it was made just now)."""
@@ -105,6 +115,15 @@ class Lock:
         if not _is_at(file, aside):  # and this is its own
             os.link(aside, self._path)
         aside.unlink()
+
+
+def _forget_all() -> None:
+    for lock in list(_held):
+        lock.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)
 
 
 def _flock(file: int) -> bool | None:

@@ -52,6 +52,22 @@ def test_a_second_run_is_refused_and_told_by_whom(disk, tmp_path):
         pass
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no forks")
+def test_a_fork_holds_nothing_and_takes_nothing_away(disk, tmp_path):
+    with claimed(tmp_path):
+        read, write = os.pipe()
+        child = os.fork()
+        if not child:  # it stays until the pipe is closed
+            os.close(write)
+            os.read(read, 1)
+            os._exit(0)
+        assert os.listdir(tmp_path) == [".lock"]
+    with claimed(tmp_path):
+        assert os.listdir(tmp_path) == [".lock"]
+    os.close(write)
+    assert os.waitpid(child, 0)[1] == 0
+
+
 @pytest.mark.parametrize("left", ["", "no record", "{}", None], ids=["empty", "text", "object", "of a dead process"])
 def test_what_others_left_does_not_hold(disk, tmp_path, left):
     record = lock._process() | {"pid": a_dead_process()}
