@@ -60,7 +60,7 @@ def progress(total: int) -> Iterator[Callable[[int], object]]:
 
 
 class Lines:
-    """Progress as lines: one at every tenth of the work, and after half a minute without any.
+    """Progress as lines: one at every tenth of the work and at its end, and after half a minute without any.
 
     Args:
         total: how much there is to do.
@@ -77,7 +77,8 @@ class Lines:
         """Say how far it is, if a line is due."""
         self._done += number
         now = self._now()
-        if self._done - self._told < SHARE * self._total and now - self._told_at < PAUSE:
+        due = self._done - self._told >= SHARE * self._total or now - self._told_at >= PAUSE
+        if not due and self._done < self._total:
             return
         self._told, self._told_at = self._done, now
         share, lasted = self._done / self._total, now - self._began

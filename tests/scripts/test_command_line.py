@@ -107,6 +107,14 @@ def test_without_a_terminal_progress_is_a_line_every_tenth_of_the_work():
     assert [line.split(",")[0] for line in lines] == [f"scoring: {10 * i}%" for i in range(1, 11)]
 
 
+def test_without_a_terminal_the_end_is_told_however_near_the_line_before_it():
+    lines = []
+    count = telling.Lines(200, lines.append, lambda: 0.0).count
+    for number in (184, 14, 2):
+        count(number)
+    assert [line.split(",")[0] for line in lines] == ["scoring: 92%", "scoring: 100%"]
+
+
 def test_slow_work_is_heard_of_every_half_minute():
     lines, times = [], iter(range(0, 10_000, 10))
     count = telling.Lines(1000, lines.append, lambda: next(times)).count
