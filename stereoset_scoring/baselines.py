@@ -199,6 +199,7 @@ class Baseline:
     max_tokens: int | None = None
     costs: Mapping[str, int] = MappingProxyType({})
     computes_elsewhere = False
+    width: int | None = None
 
     def __init__(self, rule: Rule, name: str):
         self.rule, self.source = rule, NoModel(name)

@@ -149,6 +149,7 @@ class Scores(Protocol):
         max_tokens: how many tokens a batch holds, where there are any.
         costs: what was asked of servers so far, by this process; nothing where there are none.
         computes_elsewhere: whether this process's own cores are idle while the model computes.
+        width: the size of the model's hidden states; None where that is not known here.
     """
 
     @property
@@ -161,6 +162,8 @@ class Scores(Protocol):
     def costs(self) -> Mapping[str, int]: ...
     @property
     def computes_elsewhere(self) -> bool: ...
+    @property
+    def width(self) -> int | None: ...
 
     def method(self, task: str) -> Named:
         """What scores a task."""

@@ -75,7 +75,7 @@ class Scorer:
         max_tokens: int | None = None,
     ):
         self.source, self.preset, self.options = source, preset, options or {}
-        self.max_tokens = _tokens_at_once(source) if max_tokens is None else max_tokens
+        self.max_tokens = self._tokens_at_once() if max_tokens is None else max_tokens
         self._method = method
         self._heads: dict[str, Head] = {}
         self._known_limits: dict[str, Limits] = {}
@@ -86,6 +86,19 @@ class Scorer:
             preset_named(preset)
         check_names(source.family, method)
         check_options(source.family, self.options)
+
+    @property
+    def width(self) -> int | None:
+        """The size of the model's hidden states; None where that is not known here."""
+        config = self.source.config
+        width = None if config is None else getattr(config.get_text_config(), "hidden_size", None)
+        return width if isinstance(width, int) else None
+
+    def _tokens_at_once(self) -> int:
+        """How many tokens, padding included, one forward pass may hold where nobody says."""
+        device = str(self.source.device).partition(":")[0]
+        narrow = self.width is not None and self.width <= NARROW
+        return MAX_TOKENS.get(device, MAX_TOKENS_OF_NARROW if narrow else MAX_TOKENS_ELSEWHERE)
 
     def method(self, task: str) -> Method:
         """The method that scores a task: the one that was asked for, or the first whose head the source holds.
@@ -502,14 +515,6 @@ class Scorer:
             loaded = self._head(head)
             self._known_limits[head] = Limits(self.source.name, loaded.longest_input, loaded.longest_decoder)
         return self._known_limits[head]
-
-
-def _tokens_at_once(source: Source) -> int:
-    """How many tokens, padding included, one forward pass may hold where nobody says."""
-    device = str(source.device).partition(":")[0]
-    width = None if source.config is None else getattr(source.config.get_text_config(), "hidden_size", None)
-    narrow = isinstance(width, int) and width <= NARROW
-    return MAX_TOKENS.get(device, MAX_TOKENS_OF_NARROW if narrow else MAX_TOKENS_ELSEWHERE)
 
 
 def _example_or_refusal(row: Mapping[str, Any]) -> Example | Refusal:

@@ -175,6 +175,7 @@ def test_few_know_that_there_are_processes():
     assert importers(SCORING, "accelerate") == {
         "stereoset_scoring.place",
         "stereoset_scoring.processes.team",
+        "stereoset_scoring.processes.workers",
         "stereoset_scoring.checkpoints.fingerprints",
         "stereoset_scoring.checkpoints.in_memory",
     }

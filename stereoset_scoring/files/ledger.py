@@ -146,6 +146,15 @@ class Ledger:
             os.close(self._file)
             self._file = None
 
+    def reopen(self) -> None:
+        """In a fork of the process that opened it: begin a file of its own.
+
+        Raises:
+            OSError: as `open`.
+        """
+        self.close()
+        self.open()
+
     def remove(self) -> None:
         """Delete what runs have recorded in the folder, and the folder where nothing else is in it."""
         self.close()

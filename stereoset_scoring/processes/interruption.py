@@ -30,6 +30,9 @@ class Interrupted(SystemExit):
     def __init__(self) -> None:
         super().__init__(RESUME)
 
+    def __reduce__(self) -> "tuple[type[Interrupted], tuple[()], dict[str, object]]":  # to be sent between processes
+        return Interrupted, (), vars(self)
+
 
 def begin() -> None:
     """From now on being asked to end, or left by one's launcher, is an end with the status RESUME: at once, at first.

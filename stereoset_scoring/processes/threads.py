@@ -32,7 +32,7 @@ def take_threads() -> None:
     torch.set_num_threads(available)
     print(
         f"Without a GPU, accelerate launch starts one process whatever it is asked for: it computes on {available} "
-        "threads. For several processes, start them with torchrun --nproc-per-node N.",
+        "cores. For several processes, start them with torchrun --nproc-per-node N.",
         file=sys.stderr,
     )
 

@@ -4,18 +4,22 @@ import collections
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from stereoset_scoring.files.ledger import Ledger
 from stereoset_scoring.planning.portions import Portion
 from stereoset_scoring.processes import garbage
 from stereoset_scoring.processes.ahead import prepared_ahead
 from stereoset_scoring.processes.team import Team
+from stereoset_scoring.processes.workers import can_fork, done_by_workers
 from stereoset_scoring.reading import read_rest
 from stereoset_scoring.runs.asked import Asked
-from stereoset_scoring.runs.counting import Counter
+from stereoset_scoring.runs.counting import Counter, Farthest
 from stereoset_scoring.runs.done import Done, Whole, done_with
 from stereoset_scoring.runs.outcome import Judge, Outcome, find_finished, save
 from stereoset_scoring.runs.plan import Plan, Posed
@@ -86,9 +90,8 @@ class Part:
 
     def _compute(self, judge: Judge) -> Outcome | None:
         self._go_on()
-        with self._plan.scorer.evaluating(self._plan.heads), self._counting() as counter:
-            mine = [self._done(counter, *dealt) for dealt in self._dealt()]
-            counter.done()
+        with self._plan.scorer.evaluating(self._plan.heads), self._telling() as progress:
+            mine = list(self._done_by_workers(progress) if self._workers > 1 else self._done_here(progress))
         costs = _together(self._team.gather(dict(self._plan.scorer.costs)))
         done = chain.from_iterable(self._team.gather(mine))
         if not self._team.is_main:
@@ -110,13 +113,44 @@ class Part:
             self._listener.note(f"{torn} were torn or damaged and do not count.")
 
     @contextmanager
-    def _counting(self) -> Iterator[Counter]:
+    def _telling(self) -> Iterator[Farthest]:
         """Progress over all data sets, told by the main process, where there is anything to read."""
         total = sum(map(len, self._plan.data.values()))
         told = self._team.is_main and self._plan.heads
         telling = self._listener.progress(total) if told else nullcontext(lambda count: None)
         with telling as tell:
-            yield Counter(self._plan.portions, tell)
+            progress = Farthest(tell)
+            yield progress
+            progress.reach(total)
+
+    @cached_property
+    def _workers(self) -> int:
+        """How many forks of this process compute for it: one for each thread, where that suits; else 1, for none.
+
+        It does not where one would have less to do than the largest portion: then threads share every operation.
+        """
+        if self._team.size > 1 or not self._plan.suits_forks:
+            return 1
+        sizes, threads = [portion.size for portion in self._plan.portions], torch.get_num_threads()
+        has_work = 0 < threads * max(sizes, default=0) <= sum(sizes)
+        return threads if has_work and can_fork(threads) else 1
+
+    def _done_by_workers(self, progress: Farthest) -> Iterator[Done]:
+        """What comes of all portions."""
+
+        def work(portion: Portion, tell: Callable[[int], object]) -> Done:
+            within = Farthest(tell)
+            done = self._done(Counter([portion], within.reach), portion, self._found_or_posed(portion))
+            within.reach(portion.size)
+            return done
+
+        return done_by_workers(self._plan.portions, work, self._workers, progress.go_on, self._ledger.reopen)
+
+    def _done_here(self, progress: Farthest) -> Iterator[Done]:
+        """What comes of the portions that fall to this process."""
+        counter = Counter(self._plan.portions, progress.reach)
+        for portion, found in self._dealt():
+            yield self._done(counter, portion, found)
 
     def _dealt(self) -> Iterator[tuple[Portion, Done | Posed]]:
         """The portions that fall to this process, each with what came of it before, or with what it asks."""
@@ -178,7 +212,7 @@ class Part:
         plan = self._plan
         left_out = {config: of.left_out for config, of in whole.items() if of.left_out}
         tasks = {config: self._task(config, of) for config, of in whole.items()}
-        found = {"tasks": tasks, "partial": self._partial(left_out), "left_out": left_out}
+        found = {"tasks": tasks, "partial": self._partial(left_out), "left_out": left_out, "workers": self._workers}
         return plan.record | found | ({"costs": costs} if costs else {})
 
     def _task(self, config: str, of: Whole) -> dict[str, Any]:

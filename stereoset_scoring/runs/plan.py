@@ -17,6 +17,8 @@ from stereoset_scoring.roles import Named, Rows, Scores
 from stereoset_scoring.runs.asked import Asked
 from stereoset_scoring.runs.record import TokenCounts, beginning_record, identity, model_record, tokens_of, versions
 
+FOR_ONE_CORE = 1024  # the hidden size up to which a batch takes one core seconds: asked to end, it can be waited for
+
 
 class Posed(NamedTuple):
     """A portion whose questions are known.
@@ -63,6 +65,17 @@ class Plan:
     def heads(self) -> list[str]:
         """The heads that are asked."""
         return heads_of(self.probes)
+
+    @property
+    def suits_forks(self) -> bool:
+        """Whether forks of this process, each on one core, compute as it does, and every batch within seconds.
+
+        What is compiled, quantized or code of others may have threads of its own, and a fork has none of them.
+        """
+        heads, width = self.record["model"]["heads"].values(), self.scorer.width
+        own = [head[name] for head in heads for name in ("compiled", "quantization", "code_sha256")]
+        on_cpu = bool(heads) and all(head["devices"] == ["cpu"] for head in heads)
+        return on_cpu and not any(own) and width is not None and width <= FOR_ONE_CORE
 
     @cached_property
     def portions(self) -> list[Portion]:

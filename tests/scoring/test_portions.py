@@ -14,7 +14,7 @@ from stereoset_scoring.processes import garbage
 from stereoset_scoring.processes.ahead import prepared_ahead
 from stereoset_scoring.questions.tokens import Texts, Tokenizer
 from stereoset_scoring.reading import score_here
-from stereoset_scoring.runs.counting import Counter
+from stereoset_scoring.runs.counting import Counter, Farthest
 
 SIZES = st.dictionaries(st.sampled_from(["a", "b", "c", "d"]), st.integers(0, 5000), min_size=1)
 
@@ -57,21 +57,31 @@ def test_what_a_model_is_tried_on_holds_the_longest_the_shortest_and_the_first_e
 
 def test_progress_counts_what_others_have_taken_when_it_passes_by():
     portions, told = [Portion("a", 0, 10), Portion("a", 10, 16), Portion("b", 0, 4)], []
-    counter = Counter(portions, told.append)
+    progress = Farthest(told.append)
+    counter = Counter(portions, progress.reach)
     tick = counter.within(portions[0], 4)
     tick(2)
     tick(2)
     counter.within(portions[2], 8)(4)  # somebody else reads the second
-    counter.done()
+    progress.reach(20)
     assert told == [5, 5, 6, 2, 2]
 
 
 def test_progress_of_a_portion_without_rows_is_no_trouble():
     told = []
-    counter = Counter([Portion("a", 0, 3)], told.append)
-    counter.within(Portion("a", 0, 3), 0)
-    counter.done()
+    progress = Farthest(told.append)
+    Counter([Portion("a", 0, 3)], progress.reach).within(Portion("a", 0, 3), 0)
+    progress.reach(3)
     assert told == [3]
+
+
+def test_progress_of_several_is_that_of_the_farthest():
+    told = []
+    progress = Farthest(told.append)
+    for place in (0, 5, 3, 9, 9, 7, 10):
+        progress.reach(place)
+    progress.go_on(2)
+    assert told == [5, 4, 1, 2]
 
 
 @pytest.mark.parametrize("name", ["gpt2", "bert", "t5"])

@@ -2,8 +2,9 @@
 
 SLOW: seconds that every batch takes longer. FAILING: the number of an example on which the model raises. SILENCE:
 seconds after which a silent process counts as dead. KILLS, SEED: how often it is killed at a random moment and started
-again, before it may end; a moment that comes when it has ended does not count. WIDOWED: two free ports, where two pairs
-of processes meet with no launcher, of which the first or the second dies.
+again, before it may end; a moment that comes when it has ended does not count. THREADS: on how many it computes, 1
+unless told. WIDOWED: two free ports, where two pairs of processes meet with no launcher, of which the first or the
+second dies.
 """
 
 import gc
@@ -76,7 +77,7 @@ def run_and_be_killed(times, seed):
     again at moments that are drawn anew, before it may end; should it end earlier, in another folder from the start."""
     output = Path(sys.argv[-1])
     sys.argv[-1] = str(output / "undisturbed")
-    run()
+    os.waitpid(run_in_a_fork(), 0)
     sys.argv[-1] = str(output / "timed")
     started = time.monotonic()
     os.waitpid(run_in_a_fork(), 0)
@@ -94,7 +95,7 @@ def run_and_be_killed(times, seed):
         else:
             hits += 1
             print(f"killed with {batches_on_disk(output / 'killed')} batches on disk", file=sys.stderr)
-    run()
+    os.waitpid(run_in_a_fork(), 0)
 
 
 def run_in_pairs_and_be_widowed(ports):
@@ -116,7 +117,7 @@ def run_in_pairs_and_be_widowed(ports):
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(1)
+    torch.set_num_threads(int(os.environ.get("THREADS", "1")))
     gc.freeze()  # else each fork would copy all of it to count its references
     sys.path[:0] = [str(SCRIPTS), str(Path(__file__).resolve().parents[1])]  # and the tests', for warm_python
     make_faulty()

@@ -170,7 +170,7 @@ def test_left_alone_by_accelerate_it_takes_the_threads_that_there_are(
     monkeypatch.setattr(threads, "_cores", lambda: 7)
     threads.take_threads()
     assert taken == ([7] if takes else [])
-    assert ("it computes on 7 threads" in (err := capsys.readouterr().err)) is takes
+    assert ("it computes on 7 cores" in (err := capsys.readouterr().err)) is takes
     assert ("torchrun" in err) is takes
 
 

@@ -15,11 +15,13 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 from stereoset_scoring.files.ledger import Ledger
+from stereoset_scoring.processes.workers import can_fork
 from stereoset_scoring.runs import record
 from stereoset_scoring.scorer import Scorer
 from tests.scripts.faulty_score import batches_on_disk
 
 FAULTY = Path(__file__).with_name("faulty_score.py")
+FORKS = pytest.mark.skipif(not can_fork(2), reason="this system has no room for forks, or its libraries bear none")
 PATIENCE = 300  # seconds that a busy machine may take
 
 
@@ -82,22 +84,41 @@ def test_what_is_planned_while_another_device_computes_is_read_alike(
     assert scores_of(tmp_path) == scores_of(undisturbed)
 
 
+@FORKS
+def test_the_workers_of_a_run_give_the_bytes_that_it_gives_alone_and_say_how_far_it_is(
+    start, options, undisturbed, tmp_path
+):
+    _, err = finish(start(options, tmp_path, THREADS=2))
+    assert scores_of(tmp_path) == scores_of(undisturbed)
+    assert json.loads((tmp_path / "run.json").read_text())["workers"] == 2
+    assert re.findall(r"scoring: (\d+)%", err)[-1] == "100"
+    assert not (tmp_path / "progress").exists()
+
+
+WORKERS = pytest.mark.parametrize(
+    "threads", [pytest.param(1, id="alone"), pytest.param(2, id="with workers", marks=FORKS)]
+)
+
+
 @pytest.mark.thorough
-def test_a_run_that_is_killed_at_twenty_random_moments_ends_as_if_undisturbed(start, options, tmp_path):
-    _, err = finish(start(options, tmp_path, KILLS=20, SEED=time.time_ns(), SLOW=0.01))
+@WORKERS
+def test_a_run_that_is_killed_at_twenty_random_moments_ends_as_if_undisturbed(start, options, tmp_path, threads):
+    _, err = finish(start(options, tmp_path, KILLS=20, SEED=time.time_ns(), SLOW=0.01, THREADS=threads))
     hits = re.findall(r"killed with (\d+) batches on disk", err)
     assert len(hits) == 20
     assert any(int(batches) > 0 for batches in hits), "some kills were meant to hit in the middle"
     for killed in tmp_path.glob("killed*"):
+        assert json.loads((killed / "run.json").read_text())["workers"] == threads
         assert scores_of(killed) == scores_of(tmp_path / "undisturbed")
         assert not (killed / "progress").exists()
 
 
 @pytest.mark.thorough
+@WORKERS
 def test_asked_to_end_it_says_that_it_can_go_on_and_goes_on_with_other_processes_and_budget(
-    start, torchrun, options, undisturbed, tmp_path
+    start, torchrun, options, undisturbed, tmp_path, threads
 ):
-    first = start(options, tmp_path, SLOW=0.2)
+    first = start(options, tmp_path, SLOW=0.2, THREADS=threads)
     wait_for_progress(first, tmp_path)
     first.send_signal(signal.SIGTERM)
     _, err = finish(first, os.EX_TEMPFAIL)
@@ -142,10 +163,34 @@ def test_without_a_launcher_a_dead_process_is_noticed_and_named(start, free_port
     assert "score.py: Process 1 of 2 has given no sign of life for 2.0 seconds: it or its machine died." in err
 
 
+REASON = r"score\.py: Example '[0-9a-f]{32}' cannot be scored: IndexError: index out of range in self"
+
+
 @pytest.mark.thorough
 def test_a_process_that_fails_on_an_example_ends_all_of_them_with_its_reason(start, torchrun, options, tmp_path):
     _, err = finish(start(options, tmp_path, torchrun(2), FAILING=3, SLOW=0.1), 1)
-    assert re.search(r"score\.py: Example '[0-9a-f]{32}' cannot be scored: IndexError: index out of range in self", err)
+    assert re.search(REASON, err)
+
+
+@pytest.mark.thorough
+@FORKS
+def test_a_worker_that_fails_on_an_example_ends_the_run_with_its_reason_alone(start, options, tmp_path):
+    _, err = finish(start(options, tmp_path, FAILING=3, SLOW=0.1, THREADS=2), 1)
+    assert re.search(REASON + "\n$", err)
+    assert "Traceback" not in err
+    assert batches_on_disk(tmp_path) > 0
+
+
+@pytest.mark.thorough
+@FORKS
+def test_a_run_whose_worker_is_killed_says_so_and_goes_on_from_there(start, options, undisturbed, tmp_path):
+    run = start(options, tmp_path, SLOW=0.2, THREADS=2)
+    wait_for_progress(run, tmp_path)
+    psutil.Process(run.pid).children()[0].kill()
+    _, err = finish(run, 1)
+    assert "score.py: A process that computed for this one was killed (status -9)" in err
+    finish(start(options, tmp_path, THREADS=2))
+    assert scores_of(tmp_path) == scores_of(undisturbed)
 
 
 @pytest.mark.thorough
