@@ -2,7 +2,6 @@
 
 PYTHON ?= python3
 PYTEST = .venv/bin/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
-LAUNCH = .venv/bin/accelerate launch --num_machines 1 --num_processes 1 --mixed_precision no --dynamo_backend no
 # Percent of the lines that the tests of `make test` have to reach.
 FLOOR = 94
 
@@ -24,7 +23,7 @@ help:
 	@echo 'Another Python: make PYTHON=python3.12 …'
 
 score: .venv/installed
-	$(LAUNCH) scripts/score.py --sample --output-dir runs/sample
+	.venv/bin/stereoset score --sample --output-dir runs/sample
 
 test: lint suite
 

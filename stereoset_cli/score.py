@@ -8,6 +8,7 @@ Writes scores.json (StereoSet's own layout), results.json (the table) and run.js
 
 import argparse
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from stereoset_scoring.processes import garbage, interruption
@@ -29,9 +30,9 @@ if TYPE_CHECKING:  # they import torch, which takes seconds
     from stereoset_report.alarms import Alarm
     from stereoset_report.own_data import OwnData
     from stereoset_report.selection import Selection
-    from stereoset_scoring.roles import Rows
     from stereoset_scoring.runs.outcome import Outcome, Results, Scored
     from stereoset_scoring.runs.plan import Plan
+    from stereoset_scoring.runs.run import Data
 
 
 def main() -> None:
@@ -66,7 +67,7 @@ def score(args: argparse.Namespace) -> None:
     asked = asked_for(args, own.reference if own else None, str(selection) or None)
     listener = Listener(lambda plan: say(*headline(plan.record["model"]), *exceptions(plan)), show, note, progress)
     try:
-        outcomes = run(asked, lambda: load_data(args, own, selection), judge, listener)
+        outcomes = run(asked, partial(read_data, args, own), partial(choose, args, selection), judge, listener)
     except (Lost, Unreadable) as failure:
         raise Failed(str(failure)) from failure
     if asked.model.revisions and outcomes:
@@ -92,18 +93,22 @@ def read_own(args: argparse.Namespace) -> "OwnData | None":
     return read_data_file(args.data_file, args.language or ENGLISH, args.tasks)
 
 
-def load_data(args: argparse.Namespace, own: "OwnData | None", selection: "Selection") -> "dict[str, Rows]":
-    """{name of the data set's config: its rows}, those that count, the first ones if so asked."""
+def read_data(args: argparse.Namespace, own: "OwnData | None") -> "Data":
+    """{name of the data set's config: all its rows}."""
     from stereoset_report.saved import load_rows
-    from stereoset_report.selection import check_pairs
 
     if own:
-        data = own.rows
-    else:
-        split = "sample" if args.sample else args.split
-        tasks, languages = args.tasks or CONTEXT_TASKS, args.languages or [ENGLISH]
-        configs = [config_name(task, language) for language in languages for task in tasks]
-        data = {config: load_rows(config, split, args.data_dir, whole=True) for config in configs}
+        return own.rows
+    split = "sample" if args.sample else args.split
+    tasks, languages = args.tasks or CONTEXT_TASKS, args.languages or [ENGLISH]
+    configs = [config_name(task, language) for language in languages for task in tasks]
+    return {config: load_rows(config, split, args.data_dir, whole=True) for config in configs}
+
+
+def choose(args: argparse.Namespace, selection: "Selection", data: "Data") -> "Data":
+    """Those rows that count, the first ones if so asked."""
+    from stereoset_report.selection import check_pairs
+
     kept = selection.rows(data)
     if selection and is_main():
         for config, rows in data.items():
@@ -111,7 +116,7 @@ def load_data(args: argparse.Namespace, own: "OwnData | None", selection: "Selec
     first = {config: list(map(_with_listed_options, rows[: args.limit])) for config, rows in kept.items()}
     if not args.keep_going:
         check_pairs(first)
-    return dict(first)
+    return first
 
 
 def _with_listed_options(row: Mapping[str, Any]) -> Mapping[str, Any]:

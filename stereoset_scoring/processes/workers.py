@@ -93,6 +93,20 @@ def done_by_workers(
 
 
 @contextmanager
+def begun_by_worker(work: Callable[[], R]) -> Iterator[Callable[[], R]]:
+    """Inside, a fork of this process does some work; gives what to call, once, for what comes of it.
+
+    Raises:
+        Lost, BaseException: as `done_by_workers`, where it is called.
+    """
+    with _started(1, lambda *_: work(), lambda: None) as workers:
+        ((line, process),) = workers.items()
+        _give_next(line, process, iter([None]))
+        yield lambda: _word_of(line, process)[1]
+        _give_next(line, process, iter([]))
+
+
+@contextmanager
 def _started(
     count: int, work: Callable[..., Any], begin: Callable[[], object]
 ) -> Iterator[dict[Connection, BaseProcess]]:

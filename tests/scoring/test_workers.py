@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import psutil
@@ -15,8 +16,10 @@ import torch
 from stereoset_scoring.place import Lost
 from stereoset_scoring.processes import workers
 from stereoset_scoring.processes.interruption import Interrupted, listening, undisturbed
-from stereoset_scoring.processes.workers import can_fork, done_by_workers
+from stereoset_scoring.processes.workers import begun_by_worker, can_fork, done_by_workers
+from stereoset_scoring.runs.asked import Model, Questions
 from stereoset_scoring.runs.plan import Plan
+from stereoset_scoring.runs.run import _read
 
 pytestmark = pytest.mark.skipif(not can_fork(2), reason="only Linux's processes fork with all that they have imported")
 
@@ -117,6 +120,34 @@ def test_who_goes_on_to_something_else_waits_for_no_worker_whose_answer_nobody_t
     assert capfd.readouterr().err == ""
 
 
+def test_a_worker_does_one_thing_while_this_process_does_another():
+    with begun_by_worker(lambda: (os.getpid(), time.sleep(0.2))) as found:
+        began = time.monotonic()
+        time.sleep(0.2)
+        pid, _ = found()
+    assert time.monotonic() - began < 0.35
+    assert pid != os.getpid()
+    assert not psutil.pid_exists(pid)
+
+
+def test_what_a_worker_fails_of_is_raised_where_it_is_asked_for():
+    with begun_by_worker(lambda: int("none")) as found, pytest.raises(ValueError, match="'none'"):
+        found()
+
+
+def test_who_does_not_ask_what_a_worker_has_done_does_not_wait_for_it(capfd):
+    def fail_meanwhile():
+        with begun_by_worker(lambda: time.sleep(30)):
+            time.sleep(0.1)  # until it is at it
+            raise KeyError("something else")
+
+    began = time.monotonic()
+    with listening(), pytest.raises(KeyError, match="something else"):
+        fail_meanwhile()
+    assert time.monotonic() - began < 5
+    assert capfd.readouterr().err == ""
+
+
 ORPHANS = """
 import os, time
 from stereoset_scoring.processes.workers import done_by_workers
@@ -202,3 +233,19 @@ def test_forks_compute_what_torch_alone_computes_on_a_cpu_within_seconds(heads, 
     record = {"model": {"heads": {str(i): HEAD | head for i, head in enumerate(heads)}}}
     plan = Plan(SimpleNamespace(width=width), {}, {}, {}, {}, {}, record)
     assert plan.suits_forks is suits
+
+
+@pytest.mark.parametrize(
+    ("size", "device", "data_file", "forks"),
+    [
+        (1, "cpu", None, True),
+        (2, "cpu", None, False),  # the other one imports meanwhile
+        (1, "cuda", None, False),
+        (1, "cpu", {"path": "own.json"}, False),  # read before, and as large as it likes
+    ],
+)
+def test_a_process_that_is_alone_on_a_cpu_has_published_data_read_by_a_fork(size, device, data_file, forks):
+    asked = SimpleNamespace(model=Model(name="random"), questions=Questions(data_file=data_file))
+    state = SimpleNamespace(device=torch.device(device))
+    team = SimpleNamespace(size=size, state=state, is_first_of_machine=True, first_of_machine_first=nullcontext)
+    assert (_read(asked, team, os.getpid) != os.getpid()) is forks
