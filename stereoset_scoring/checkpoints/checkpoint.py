@@ -14,6 +14,7 @@ from stereoset_scoring.checkpoints.opening import Loading, open_weights
 from stereoset_scoring.checkpoints.placement import Placement
 from stereoset_scoring.checkpoints.precision import cast, dtype_named, fits_together, suit
 from stereoset_scoring.checkpoints.repository import Repository
+from stereoset_scoring.engines.prepacked import prepack
 from stereoset_scoring.questions.tokenizer_files import load_tokenizer
 from stereoset_scoring.refusal import MissingHead, Refusal
 
@@ -136,6 +137,8 @@ class Checkpoint:
         if self._loading.compile:
             for part in _without_heads(without_adapter(model)):
                 part.compile(dynamic=True)
+        elif not self._spread and not self._placement.is_quantized:
+            prepack(model)
         return Head(make_engine(head, model.eval(), self.tokenizer), unexpected=unexpected)
 
 

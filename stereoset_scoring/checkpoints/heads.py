@@ -11,6 +11,7 @@ from stereoset_scoring.checkpoints.precision import why_it_fails
 from stereoset_scoring.checkpoints.settings import settings
 from stereoset_scoring.engines.base import Engine
 from stereoset_scoring.engines.kinds import engine_for
+from stereoset_scoring.engines.prepacked import packed_matrices
 from stereoset_scoring.engines.sharing import longest_side
 from stereoset_scoring.questions.tokens import Tokenizer
 from stereoset_scoring.refusal import Refusal, in_short
@@ -65,6 +66,7 @@ class Head:
             **self.settings,
             "devices": devices(model),
             "quantization": quantization(model),
+            "packed_matrices": packed_matrices(model),
             "shared_prefixes": self.engine.shares_prefixes,
             "sharing": _sharing(self.engine),
             "missing": list(self.missing),

@@ -118,6 +118,7 @@ class ServedHead:
             "compiled": False,
             "devices": [],
             "quantization": None,
+            "packed_matrices": 0,
             "server": self._server.url,
             "asked_by": found and found.asked_by,
             "order_spread": found and found.spread,
