@@ -14,6 +14,8 @@ import torch
 from torch import nn
 from transformers.pytorch_utils import Conv1D
 
+from stereoset_scoring.engines.projection import is_bare
+
 PROCESSORS = Path("/proc/cpuinfo")
 NARROWEST = 256  # inputs or outputs; below, a call costs more than it saves
 MOST = 2**31  # bytes of matrices that are packed: they are there twice
@@ -21,7 +23,7 @@ TOKENS = 1024  # of the passes that the layout is chosen for; any may follow
 EXACT = 1e-5  # of the largest output: what float32 rounds away in other orders
 
 
-def prepack(model: nn.Module) -> None:
+def prepack(model: Any) -> None:
     """From now on a model multiplies with packed matrices, where that is faster and as exact.
 
     For a model that stays as it is: where gradients are wanted, or a matrix was changed, it multiplies as before.
@@ -31,9 +33,9 @@ def prepack(model: nn.Module) -> None:
     """
     if not _pays():
         return
-    modules: list[Any] = [
-        module for module in model.modules() if _is_matrix(module) and module is not _projection(model)
-    ]
+    # The projection to the vocabulary stays as it is: the engines look into it.
+    projection = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
+    modules = [module for module in model.modules() if _suits(module) and module is not projection]
     if sum(module.weight.nbytes for module in modules) > MOST:
         return
     for module in modules:
@@ -56,7 +58,7 @@ class Packed:
 
     def __init__(self, module: Any):
         self._module, self._version = weakref.ref(module), module.weight._version
-        self._weight = torch.ops.mkldnn._reorder_linear_weight(_matrix(module), TOKENS)
+        self._weight = torch.ops.mkldnn._reorder_linear_weight(_matrix(module).contiguous(), TOKENS)
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """(..., outputs) of (..., inputs)."""
@@ -82,19 +84,12 @@ def _pays() -> bool:
     return ours and known and torch.backends.mkldnn.is_available()
 
 
-def _projection(model: Any) -> nn.Module | None:
-    """The projection to the vocabulary, which the engines look into."""
-    projection: nn.Module | None = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
-    return projection
-
-
-def _is_matrix(module: Any) -> bool:
+def _suits(module: Any) -> bool:
     """Whether a module is a matrix of full precision on the CPU, and nothing else, and large."""
-    if type(module) not in (nn.Linear, Conv1D) or "forward" in vars(module):
+    if not is_bare(module, nn.Linear, Conv1D):
         return False
     weight = module.weight
-    plain = type(weight) is nn.Parameter and weight.dtype == torch.float32 and weight.device.type == "cpu"
-    return bool(plain and not weight.is_inference() and min(weight.shape) >= NARROWEST)
+    return weight.dtype == torch.float32 and not weight.is_inference() and min(weight.shape) >= NARROWEST
 
 
 def _agrees(module: nn.Module, forward: Packed) -> bool:
@@ -108,4 +103,4 @@ def _agrees(module: nn.Module, forward: Packed) -> bool:
 def _matrix(module: Any) -> torch.Tensor:
     """(outputs, inputs) of a module that is a matrix."""
     weight: torch.Tensor = module.weight.detach()
-    return weight.t().contiguous() if type(module) is Conv1D else weight
+    return weight.t() if type(module) is Conv1D else weight

@@ -104,12 +104,19 @@ def _first_logits(model: Model, inputs: Inputs, where: Where, count: int) -> tup
     return (logits, rest) if done else (logits[on(logits, where)], rest)
 
 
-def is_plain(projection: torch.nn.Module | None) -> bool:
+def is_plain(projection: Any) -> bool:
     """Whether a projection is a matrix on the CPU, maybe with a bias, and nothing else that looks at it."""
-    if type(projection) is not Linear or type(projection.weight) is not Parameter or "forward" in vars(projection):
+    if not is_bare(projection, Linear):
         return False
     hooked = any(map(len, (projection._forward_hooks, projection._forward_pre_hooks)))
-    return projection.weight.device.type == "cpu" and not hooked and not torch.is_autocast_enabled("cpu")
+    return not hooked and not torch.is_autocast_enabled("cpu")
+
+
+def is_bare(module: Any, *kinds: type) -> bool:
+    """Whether a module is of one of these very kinds, computes as they do, and has its weight on the CPU."""
+    if type(module) not in kinds or type(module.weight) is not Parameter or "forward" in vars(module):
+        return False
+    return bool(module.weight.device.type == "cpu")
 
 
 def _projected_into(room: torch.Tensor, projection: Linear, states: torch.Tensor) -> torch.Tensor:
